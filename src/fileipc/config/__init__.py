@@ -1,0 +1,1 @@
+"""Configuration: YAML in, frozen settings out."""

@@ -1,0 +1,1 @@
+"""Where handlers run: one small port, and one module for each way of running."""

@@ -1,0 +1,1 @@
+"""Handlers: one file for each type of command."""
