@@ -104,6 +104,10 @@ class Writer:
             os.mkdir(path, 0o700)
         except FileExistsError:
             return
+        if self.modes.folder & 0o2000:
+            # The group of the root rules, even where the root itself lacks the setgid bit.
+            with suppress(PermissionError):
+                os.chown(path, -1, os.stat(os.path.dirname(path)).st_gid)
         os.chmod(path, self.modes.shared_folder if shared else self.modes.folder)
         self.sync_folder(os.path.dirname(path))
 
