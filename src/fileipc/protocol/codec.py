@@ -33,6 +33,7 @@ _BOMS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _PAD = "\x00 \t\r\n"
+_CUT_NUMBER = re.compile(r"-|\.|[eE][+-]?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -48,7 +49,7 @@ class Decoded:
     warnings: tuple[str, ...]
 
 
-def decode_command(raw: bytes, *, max_depth: int = MAX_DEPTH) -> Decoded:
+def decode_command(raw: bytes, max_depth: int = MAX_DEPTH) -> Decoded:
     """Read one command.
 
     Raises:
@@ -171,6 +172,8 @@ def _finite(value: Any, depth: int) -> Any:
 
 def _text(raw: bytes) -> str:
     for bom, encoding in _BOMS:
+        if len(raw) < len(bom) and raw and bom.startswith(raw):
+            raise Incomplete("the text ends within its byte order mark")
         if raw.startswith(bom):
             return _decoded(raw[len(bom) :], encoding)
     if raw[:4].count(0) == 2 and len(raw) % 2 == 0 and raw[:1] != raw[1:2]:
@@ -194,14 +197,15 @@ def _decoded(raw: bytes, encoding: str) -> str:
 
 
 def _unterminated(error: json.JSONDecodeError) -> bool:
-    # A string that never closes is reported at its start; a cut \uXX or keyword at its place.
+    # A string that never closes is reported at its start; a cut \uXX, word or number at its place.
     if error.msg.startswith("Unterminated string"):
         return True
     rest = error.doc[error.pos :].rstrip(_PAD)
     if error.msg.startswith("Invalid \\uXXXX escape"):
-        return len(rest) < 5
-    keywords = ("true", "false", "null", "-")
-    return bool(rest) and any(word.startswith(rest) for word in keywords)
+        return len(rest) <= len(r"\uXXXX")
+    if _CUT_NUMBER.fullmatch(rest):
+        return True
+    return bool(rest) and any(word.startswith(rest) for word in ("true", "false", "null"))
 
 
 def _place(error: json.JSONDecodeError) -> str:

@@ -38,7 +38,8 @@ class Command(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     ttl: Annotated[
-        float | None, Meta(description="Seconds for waiting and running together.", gt=0)
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="Seconds for waiting and running together."),
     ] = None
     priority: Annotated[
         int, Meta(description="Higher goes first.", ge=-1_000_000, le=1_000_000)

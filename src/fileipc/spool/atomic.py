@@ -11,6 +11,8 @@ from dataclasses import dataclass
 _counter = itertools.count()
 _TOKEN = f"{os.getpid():x}-{os.urandom(3).hex()}"
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+PASSING = NO_ROOM | {errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+"""What the system says when it can do no work now, whatever the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +131,7 @@ class Writer:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(path, flags, self.modes.file)
         try:
-            if _umask_bites(self.modes.file):
-                os.fchmod(fd, self.modes.file)
+            os.fchmod(fd, self.modes.file)  # the umask has no say
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]
@@ -138,7 +139,3 @@ class Writer:
                 os.fsync(fd)
         finally:
             os.close(fd)
-
-
-def _umask_bites(mode: int) -> bool:
-    return mode != 0o600

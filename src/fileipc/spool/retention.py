@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ..protocol.names import command_stem
 from ..protocol.times import day
-from .layout import DAEMON_HOLDER, DAEMON_LOCK, Layout
+from .layout import DAEMON_HOLDER, DAEMON_LOCK, LOCK_SUFFIX, Layout
 from .store import Spool
 
 
@@ -63,7 +63,7 @@ def sweep(
         responses=_sweep_responses(spool, now - ages.responses, is_claimed, at_most),
         days=_sweep_days(spool, day(now - ages.archive)),
         rejected=_sweep_folder(layout.rejected, now - ages.rejected, lambda _name: True, at_most),
-        temporaries=_sweep_temporaries(layout, now - ages.temporaries, at_most),
+        temporaries=_sweep_temporaries(layout, now - ages.temporaries, is_claimed, at_most),
     )
 
 
@@ -86,18 +86,23 @@ def _sweep_days(spool: Spool, oldest: str) -> int:
     return len(gone)
 
 
-def _sweep_temporaries(layout: Layout, before: float, at_most: int) -> int:
-    """Leftovers: what is no command in `commands/`, hidden files elsewhere, stray locks."""
+def _sweep_temporaries(
+    layout: Layout, before: float, is_claimed: Callable[[str], bool], at_most: int
+) -> int:
+    """Leftovers: what is no command in `commands/`, hidden files elsewhere, stray claims."""
 
     def hidden(name: str) -> bool:
         return name.startswith(".")
 
-    def no_lock(name: str) -> bool:
-        return name not in (DAEMON_LOCK, DAEMON_HOLDER) and not name.endswith(".lock")
+    def stray(name: str) -> bool:
+        if name in (DAEMON_LOCK, DAEMON_HOLDER):
+            return False
+        stem = name.removesuffix(LOCK_SUFFIX)
+        return not is_claimed(stem) and not os.path.lexists(layout.command(f"{stem}.json"))
 
     count = _sweep_folder(layout.commands, before, lambda name: command_stem(name) is None, at_most)
     count += _sweep_folder(layout.responses, before, hidden, at_most)
-    count += _sweep_folder(layout.locks, before, no_lock, at_most)
+    count += _sweep_folder(layout.locks, before, stray, at_most)
     with suppress(FileNotFoundError):
         count += _sweep_folder(f"{layout.archive}/{day(before)}", before, hidden, at_most)
     return count

@@ -12,6 +12,7 @@ import os
 import re
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -141,6 +142,13 @@ class Spool:
         except FileNotFoundError:
             return False
         return (found.st_dev, found.st_ino) == file.identity[:2]
+
+    def arrival(self, name: str) -> float:
+        """When the file came into the folder (seconds since 1970); now, where it is gone."""
+        try:
+            return os.stat(self.layout.command(name), follow_symlinks=False).st_ctime
+        except OSError:
+            return time.time()
 
     def exists(self, name: str) -> bool:
         return os.path.lexists(self.layout.command(name))

@@ -1,0 +1,97 @@
+"""The supervisor: many roots, one end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from enum import Enum
+from typing import Protocol
+
+from ..config.settings import RootSettings
+from ..protocol.facts import Fact, Level
+from .root import Root, State
+from .serving import Surroundings
+
+_FIRST_TRY = 120.0
+_LAST_WORD = 12.0  # seconds past the drain for kills to be settled
+
+
+class Request(Enum):
+    """What the outside asks of the supervisor."""
+
+    STOP = "stop"
+    STOP_NOW = "stop_now"
+    RELOAD = "reload"
+
+
+class Requests(Protocol):
+    """Where requests come from (signals, an embedding program)."""
+
+    def wait(self, timeout: float | None) -> set[Request]:
+        """Block until there is a request, or for `timeout` seconds."""
+        ...
+
+
+class Supervisor:
+    """Starts a `Root` for each one configured, and stops them together."""
+
+    def __init__(
+        self, roots: Sequence[RootSettings], around: Surroundings, *, stop_timeout: float
+    ) -> None:
+        self._around = around
+        self._stop_timeout = stop_timeout
+        self.roots = [Root(settings, around) for settings in roots]
+
+    def start(self) -> None:
+        """Start all roots and wait until each was tried once."""
+        for root in self.roots:
+            root.start()
+        end = time.monotonic() + _FIRST_TRY
+        for root in self.roots:
+            root.wait_first(max(0.0, end - time.monotonic()))
+        served = sum(root.state is State.SERVING for root in self.roots)
+        self._say("daemon_ready", Level.INFO, roots=len(self.roots), served=served)
+
+    @property
+    def all_held(self) -> bool:
+        """Whether every root is served by another daemon."""
+        return bool(self.roots) and all(root.state is State.STANDBY for root in self.roots)
+
+    def run(self, requests: Requests) -> None:
+        """Wait for the request to stop, then stop."""
+        while True:
+            asked = requests.wait(None)
+            if Request.RELOAD in asked:
+                self._say("reload_ignored", Level.WARNING, reason="restart to load changes")
+            if Request.STOP in asked or Request.STOP_NOW in asked:
+                self.stop(requests, now=Request.STOP_NOW in asked)
+                return
+
+    def stop(self, requests: Requests | None = None, *, now: bool = False) -> bool:
+        """Drain and stop; a STOP_NOW among the requests cuts it short.
+
+        Returns whether every root came to its end.
+        """
+        self._say("daemon_stopping", Level.INFO, now=now)
+        drain = 0.0 if now else self._stop_timeout
+        for root in self.roots:
+            root.stop(drain)
+        if now:
+            self._hurry()
+        end = time.monotonic() + drain + _LAST_WORD
+        while not all(root.join(0.0) for root in self.roots) and time.monotonic() < end:
+            if requests is None:
+                time.sleep(0.02)
+            elif {Request.STOP, Request.STOP_NOW} & requests.wait(0.05):
+                self._hurry()
+                end = min(end, time.monotonic() + _LAST_WORD)
+        clean = all(root.join(0.0) for root in self.roots)
+        self._say("daemon_stopped", Level.INFO, clean=clean)
+        return clean
+
+    def _hurry(self) -> None:
+        for root in self.roots:
+            root.hurry()
+
+    def _say(self, event: str, level: Level, **fields: object) -> None:
+        self._around.tell(Fact(event, level, None, fields))

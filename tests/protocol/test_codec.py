@@ -1,0 +1,195 @@
+"""Reading commands: generous with encodings, strict with everything else."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import uuid
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fileipc.errors import InvalidCommand, TooLarge
+from fileipc.protocol import codec
+from fileipc.protocol.codec import Incomplete, decode_command, encode_result
+from fileipc.protocol.models import Response, Status
+
+ID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+
+
+def command(**fields: Any) -> bytes:
+    return json.dumps({"id": ID, "type": "ping", **fields}).encode()
+
+
+def test_the_seed_shape_is_read() -> None:
+    decoded = decode_command(
+        command(
+            id=f"cmd-{ID}",
+            args={"target": "a.py", "params": {}},
+            timestamp="2026-05-17T00:00:00Z",
+            ttl=300,
+        )
+    )
+    assert decoded.command.id == f"cmd-{ID}"
+    assert decoded.command.ttl == 300
+    assert decoded.warnings == ()
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"]
+)
+def test_every_encoding_that_editors_write_is_read(encoding: str) -> None:
+    """Case S05."""
+    text = command(meta={"who": "cafe\u0301 €"}).decode().replace(",", ",\r\n")
+    assert decode_command(text.encode(encoding)).command.id == ID
+
+
+def test_an_upper_case_id_is_read_in_lower_case_and_told() -> None:
+    decoded = decode_command(command(id=ID.upper()))
+    assert decoded.command.id == ID
+    assert "lower case" in decoded.warnings[0]
+
+
+def test_an_unknown_field_is_a_warning_with_a_near_miss() -> None:
+    decoded = decode_command(command(tll=5))
+    assert "ttl" in decoded.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"ttl": True}, "ttl"),
+        ({"ttl": "60"}, "ttl"),
+        ({"ttl": 0}, "ttl"),
+        ({"ttl": -1}, "ttl"),
+        ({"id": 5}, "id"),
+        ({"id": "x"}, "UUID"),
+        ({"id": f"{ID}\n"}, "UUID"),
+        ({"id": "../../evil"}, "UUID"),
+        ({"args": []}, "args"),
+        ({"args": None}, "args"),
+        ({"type": ""}, "type"),
+        ({"priority": 1.5}, "priority"),
+        ({"meta": "m"}, "meta"),
+        ({"timestamp": []}, "timestamp"),
+    ],
+)
+def test_a_field_of_the_wrong_kind_is_named(fields: dict[str, Any], named: str) -> None:
+    """Case S07."""
+    with pytest.raises(InvalidCommand, match=named):
+        decode_command(command(**fields))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"a":' * 5000 + b"1" + b"}" * 5000,
+        b'{"id": "%s", "type": "ping", "ttl": %s}' % (ID.encode(), b"9" * 5000),
+        b'{"id": "%s", "type": "ping", "ttl": 1e309}' % ID.encode(),
+        b'{"id": "%s", "type": "ping", "ttl": NaN}' % ID.encode(),
+        b'{"id": "%s", "type": "ping", "id": "x"}' % ID.encode(),
+        b'{"id": "%s", "type": "ping", "args": {"a": "\\ud800"}}' % ID.encode(),
+        b"[]",
+        b"5",
+        b"null",
+        b'"text"',
+        b'{"id": "caf\xe9"}',
+        b'{"id": 1,}',
+        b"{'id': 1}",
+        b'{"id": "%s"} trailing' % ID.encode(),
+        b"\xff\xfe\x00",
+    ],
+)
+def test_hostile_json_is_an_invalid_command_and_nothing_else(raw: bytes) -> None:
+    """Case S07; W01."""
+    with pytest.raises((InvalidCommand, Incomplete)):
+        decode_command(raw)
+
+
+@given(st.data())
+def test_every_true_prefix_of_a_command_is_incomplete_and_never_a_command(
+    data: st.DataObject,
+) -> None:
+    whole = json.dumps(
+        {
+            "id": ID,
+            "type": "ping",
+            "args": {"t": "é\n\u2028", "n": -1.5e3, "b": [True, None, False]},
+        },
+        ensure_ascii=data.draw(st.booleans()),
+    ).encode(data.draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16"])))
+    cut = data.draw(st.integers(0, len(whole) - 1))
+    with pytest.raises(Incomplete):
+        decode_command(whole[:cut])
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_a_command_or_a_stated_error(raw: bytes) -> None:
+    with contextlib.suppress(InvalidCommand, Incomplete):
+        decode_command(raw)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(json_values)
+def test_every_result_becomes_strict_json(value: Any) -> None:
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    try:
+        raw = bytes(encode_result(value, limit=1 << 20))
+    except ValueError:
+        return  # a lone surrogate has no JSON form
+    json.loads(raw, parse_constant=refuse)
+
+
+def test_numbers_that_json_lacks_become_text() -> None:
+    value = [math.nan, math.inf, -math.inf]
+    assert bytes(encode_result(value, limit=100)) == b'["NaN","Infinity","-Infinity"]'
+
+
+def test_a_result_over_the_limit_is_refused_with_its_size() -> None:
+    with pytest.raises(TooLarge, match="102 bytes"):
+        encode_result("x" * 100, limit=50)
+
+
+@given(st.dictionaries(st.text(max_size=5), st.integers(), max_size=3), st.text(max_size=20))
+def test_a_response_survives_the_wire(meta: dict[str, Any], timestamp: str) -> None:
+    try:
+        timestamp.encode()
+    except UnicodeEncodeError:
+        return
+    response = Response(
+        id=str(uuid.uuid4()), status=Status.COMPLETED, timestamp=timestamp, meta=meta
+    )
+    assert codec.decode_response(codec.encode(response)) == response
+
+
+def test_a_raw_result_stands_in_the_response_as_it_is() -> None:
+    raw = encode_result({"a": 1}, limit=100)
+    data = codec.encode(Response(id=ID, status=Status.COMPLETED, timestamp="t", result=raw))
+    assert json.loads(data)["result"] == {"a": 1}
+
+
+def test_a_torn_claim_reads_as_none() -> None:
+    assert codec.decode_claim(b"") is None
+    assert codec.decode_claim(b'{"owner":') is None
+    assert codec.decode_claim(b"\0" * 64) is None
+
+
+def test_schemas_are_made_from_the_models() -> None:
+    from fileipc.protocol.models import command_schema, response_schema
+
+    assert "ttl" in json.dumps(command_schema())
+    assert "outcome" in json.dumps(response_schema())
+    msgspec.json.encode(command_schema())
