@@ -6,29 +6,19 @@ it stands in `daemon.json` beside it, for people and for the second daemon's mes
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
-import time
 
 import msgspec
 from filelock import FileLock, Timeout
-from msgspec import Struct
 
 from ..errors import RootError, RootHeld
 from .atomic import Writer
+from .holder import Holder, describe_holder
 from .layout import Layout
 
+__all__ = ["DaemonLock", "Holder"]
+
 _PATIENCE = 1.0  # seconds; longer than any client's momentary look at the lock
-
-
-class Holder(Struct, frozen=True, kw_only=True):
-    """Who serves a root."""
-
-    instance: str
-    pid: int
-    host: str
-    started_at: str
 
 
 class DaemonLock:
@@ -82,49 +72,3 @@ class DaemonLock:
     def _remember(self, fd: int) -> None:
         found = os.fstat(fd)
         self._inode = (found.st_dev, found.st_ino)
-
-
-def read_holder(layout: Layout) -> Holder | None:
-    """Who holds (or last held) the root's lock, as far as is known."""
-    try:
-        with open(layout.daemon_holder, "rb") as file:
-            return msgspec.json.decode(file.read(64 * 1024), type=Holder)
-    except (OSError, ValueError):
-        return None
-
-
-def describe_holder(layout: Layout) -> str:
-    holder = read_holder(layout)
-    if holder is None:
-        return "another daemon"
-    return f"pid {holder.pid} on {holder.host} since {holder.started_at}"
-
-
-def is_served(layout: Layout) -> bool:
-    """Whether a daemon holds the root's lock at this moment.
-
-    Takes a shared lock for an instant where nobody holds it; `DaemonLock` waits that out.
-    """
-    try:
-        fd = os.open(layout.daemon_lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-            return True
-        raise
-    finally:
-        os.close(fd)
-    return False
-
-
-def wait_until_served(layout: Layout, timeout: float) -> bool:
-    """Poll until some daemon serves the root; False after `timeout` seconds."""
-    end = time.monotonic() + timeout
-    while not is_served(layout):
-        if time.monotonic() >= end:
-            return False
-        time.sleep(0.02)
-    return True

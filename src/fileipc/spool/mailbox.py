@@ -5,12 +5,15 @@ Imports nothing heavy: this is what every `fileipc send` pays for.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from contextlib import suppress
 
 from .layout import Layout
 
 _MAX_RESPONSE = 64 * 1024 * 1024
+_MAX_STATUS = 1024 * 1024
 
 
 class Mailbox:
@@ -47,21 +50,19 @@ class Mailbox:
 
     def fetch(self, command_id: str) -> bytes | None:
         """The response's bytes; None while there is none."""
-        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        try:
-            fd = os.open(self.layout.response(command_id), flags)
-        except FileNotFoundError:
-            return None
-        with open(fd, "rb") as file:
-            return file.read(_MAX_RESPONSE)
+        return _read(self.layout.response(command_id), _MAX_RESPONSE)
 
     def fetch_result(self, command_id: str) -> bytes | None:
         """The full result of a response that carries only a preview of it."""
-        try:
-            with open(self.layout.result(command_id), "rb") as file:
-                return file.read(_MAX_RESPONSE)
-        except FileNotFoundError:
-            return None
+        return _read(self.layout.result(command_id), _MAX_RESPONSE)
+
+    def has_result(self, command_id: str) -> bool:
+        """Whether the full result of a preview lies beside the response."""
+        return os.path.lexists(self.layout.result(command_id))
+
+    def peek(self, command_id: str) -> bytes | None:
+        """The bytes of a command that waits or runs; None where there is none."""
+        return _read(self.layout.command(f"{command_id}.json"), _MAX_RESPONSE)
 
     def discard(self, command_id: str) -> None:
         """Remove a response that has been read, and its result beside it."""
@@ -73,8 +74,10 @@ class Mailbox:
         """Take back a command; True: it has not run and never will.
 
         The daemon claims before it looks at the file a last time, so a removed file without a
-        claim cannot run any more.
+        claim cannot run any more. A running command's file is left alone: a restart needs it.
         """
+        if self.is_claimed(command_id):
+            return False
         try:
             os.unlink(self.layout.command(f"{command_id}.json"))
         except FileNotFoundError:
@@ -89,8 +92,29 @@ class Mailbox:
 
     def status(self) -> bytes | None:
         """The daemon's last heartbeat."""
-        try:
-            with open(self.layout.status, "rb") as file:
-                return file.read(1024 * 1024)
-        except FileNotFoundError:
+        return _read(self.layout.status, _MAX_STATUS)
+
+
+def _read(path: str, limit: int) -> bytes | None:
+    """A regular file's bytes, up to `limit`; None where there is nothing of the kind.
+
+    Never blocks on what somebody put there (a FIFO, a device) and never follows a link.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENODEV):
             return None
+        raise
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        data = os.read(fd, min(found.st_size + 1, limit))
+        while len(data) < limit and (more := os.read(fd, min(1 << 20, limit - len(data)))):
+            data += more
+        return data
+    finally:
+        os.close(fd)

@@ -1,0 +1,162 @@
+"""Leaving the terminal, with word about it: the only home of python-daemon."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from typing import BinaryIO, NoReturn
+
+from daemon.daemon import DaemonContext, DaemonError
+
+_READY = b"ready"
+_FAILED = b"failed"
+_MAX_MESSAGE = 64 * 1024
+
+
+class Detached:
+    """The child's end of the conversation with the process that waits at the terminal."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+
+    def ready(self) -> None:
+        """Say that the daemon serves: the waiting process prints the pid and exits 0."""
+        self._say(_READY, 0, "")
+
+    def failed(self, message: str, code: int) -> None:
+        """Say that it does not: the waiting process prints `message` and exits with `code`.
+
+        The caller still has to end this process. Nothing happens after `ready`.
+        """
+        self._say(_FAILED, code, message)
+
+    def _say(self, word: bytes, code: int, message: str) -> None:
+        if self._pipe < 0:
+            return
+        text = message.encode("utf-8", "backslashreplace")[:_MAX_MESSAGE]
+        with suppress(OSError):  # nobody waits any more
+            _write_all(self._pipe, b"%s %d\n%s" % (word, code, text))
+        os.close(self._pipe)
+        self._pipe = -1
+
+
+def detach(*, log_file: str | None = None) -> Detached:
+    """Go on as a daemon: new session, `/` as working folder, umask 077, no open files.
+
+    Returns in the daemon only. The calling process waits there until the daemon says that it is
+    ready or has failed, or dies; then it prints one line and exits (SystemExit). Ctrl-C while
+    it waits ends the daemon as well.
+
+    Args:
+        log_file: absolute; takes stdout and stderr, appending. None: the null device.
+
+    To be called before any thread exists and with every path made absolute. Files that are open
+    are closed in the daemon, standard input reads from the null device.
+
+    Raises:
+        RuntimeError: there are threads; they would be dead in the daemon.
+        OSError: no process could be started, or the log file could not be opened.
+    """
+    if threading.active_count() > 1:
+        raise RuntimeError("detaching must come before the first thread")
+    _have_standard_streams()
+    log = _open_log(log_file)
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child:
+        os.close(writer)
+        if log is not None:
+            log.close()
+        _wait(reader, child)
+    os.close(reader)
+    context = DaemonContext(
+        detach_process=True,  # its own guess says no wherever the parent is pid 1
+        umask=0o077,
+        working_directory="/",
+        files_preserve=[writer],
+        stdout=log,
+        stderr=log,
+        # As in the foreground: ignored signals and core limits would pass to every script.
+        signal_map={},
+        prevent_core=False,
+    )
+    detached = Detached(writer)
+    try:
+        context.open()
+        for number in range(3):
+            # The null device comes to lie there as a file of Python's own, closed at exec.
+            os.set_inheritable(number, True)
+        if log is not None:
+            log.close()  # stdout and stderr are copies
+        _write_all(writer, b"%d\n" % os.getpid())
+    except (DaemonError, OSError) as error:
+        # The message stands where the pid is expected.
+        detached.failed(f"cannot detach: {error}", 1)
+        os._exit(1)
+    return detached
+
+
+def _wait(pipe: int, child: int) -> NoReturn:
+    """The process at the terminal: wait for word, print it, exit."""
+    said = b""
+    try:
+        while chunk := os.read(pipe, 4096):
+            said += chunk
+        os.waitpid(child, 0)  # it has ended long ago, when it left its own child to itself
+    except KeyboardInterrupt:
+        os.set_blocking(pipe, False)
+        with suppress(BlockingIOError):
+            said += os.read(pipe, 4096)
+        pid = said.split(b"\n", 1)[0]
+        if pid.isdigit():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGTERM)
+        raise
+    finally:
+        os.close(pipe)
+    lines = said.decode("utf-8", "replace").split("\n", 2)
+    pid_text = lines.pop(0) if lines[0].isdigit() else ""
+    word, _, code = lines[0].partition(" ")
+    if word == _READY.decode():
+        print(f"fileipc runs as pid {pid_text}", flush=True)
+        raise SystemExit(0)
+    if word == _FAILED.decode():
+        print(lines[1] if len(lines) == 2 else "", file=sys.stderr, flush=True)
+        raise SystemExit(int(code))
+    print("fileipc died before it was ready", file=sys.stderr, flush=True)
+    raise SystemExit(1)
+
+
+def _open_log(path: str | None) -> BinaryIO | None:
+    if path is None:
+        return None
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
+    return os.fdopen(os.open(path, flags, 0o600), "ab", buffering=0)
+
+
+def _have_standard_streams() -> None:
+    """A program started with closed standard streams would get them for its next files."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+    if sys.stdin is None:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 lives as long as the process
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]
