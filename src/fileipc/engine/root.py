@@ -119,11 +119,11 @@ class Root:
         except Exception:  # noqa: BLE001  a thread's top: this root is taken down and tried again
             self._say("root_failed", Level.ERROR, trace=traceback.format_exc())
         finally:
-            self._serving = None
             if not self._stopping.is_set():
                 self.state = State.BROKEN
             # A broken root gives what runs a moment, not the whole drain.
             serving.stop(self._drain if self._stopping.is_set() else 1.0)
+            self._serving = None
 
     def _pause(self, state: State, event: str, level: Level, reason: str, **more: str) -> None:
         """Note why the root is not served; said once, not at each try."""

@@ -21,6 +21,7 @@ from ..executors.process import ProcessExecutor
 from ..handlers.port import Handler, Scope
 from ..handlers.registry import Registry
 from ..protocol.facts import Fact, Level, Listener
+from ..protocol.identity import Identity
 from ..protocol.models import RootStatus
 from ..protocol.names import parse_id
 from ..protocol.times import iso
@@ -32,7 +33,6 @@ from ..spool.store import Spool
 from ..watch.choose import make_observer
 from .feeder import Feeder, FeederRules
 from .health import Health
-from .identity import Identity
 from .intake import Intake, IntakeRules
 from .janitor import Janitor
 from .pool import WorkerPool
@@ -101,7 +101,9 @@ class Serving:
         log = self._around.open_log(settings, self.layout)
 
         def tell(fact: Fact) -> None:
-            log(fact)
+            # Not into a root that was taken away: `rm -rf` would find it growing again.
+            if self.health.broken is None:
+                log(fact)
             self._around.tell(fact)
 
         self._tell: Listener = tell
@@ -224,7 +226,8 @@ class Serving:
                 self._abandon.set()
                 self._pool.drain(time.monotonic() + 1.0)
         self._executors.close()
-        self.beat("stopped")
+        if self.health.broken is None:
+            self.beat("stopped")
         self._say("root_stopped", Level.INFO, waiting=self._feeder.waiting)
         self._lock.release()
 

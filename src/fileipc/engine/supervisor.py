@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from ..protocol.facts import Fact, Level
 from .root import Root, State
 from .serving import Surroundings
 
-_FIRST_TRY = 120.0
+_START_POLL = 0.01
 _LAST_WORD = 12.0  # seconds past the drain for kills to be settled
 
 
@@ -43,24 +43,39 @@ class Supervisor:
         self.roots = [Root(settings, around) for settings in roots]
 
     def start(self) -> None:
-        """Start all roots and wait until each was tried once."""
+        """Start all roots; each has a thread of its own, and none waits for another."""
         for root in self.roots:
             root.start()
-        end = time.monotonic() + _FIRST_TRY
-        for root in self.roots:
-            root.wait_first(max(0.0, end - time.monotonic()))
-        served = sum(root.state is State.SERVING for root in self.roots)
-        self._say("daemon_ready", Level.INFO, roots=len(self.roots), served=served)
+
+    @property
+    def tried(self) -> bool:
+        """Whether each root has been tried for the first time."""
+        return all(root.wait_first(0.0) for root in self.roots)
 
     @property
     def all_held(self) -> bool:
         """Whether every root is served by another daemon."""
         return bool(self.roots) and all(root.state is State.STANDBY for root in self.roots)
 
-    def run(self, requests: Requests) -> None:
-        """Wait for the request to stop, then stop."""
+    def holders(self) -> str:
+        """Who serves the roots in our place, in words."""
+        return "; ".join(str(root.held_by) for root in self.roots if root.held_by is not None)
+
+    def run(self, requests: Requests, on_tried: Callable[[], bool]) -> None:
+        """Start, wait for the request to stop, then stop.
+
+        `on_tried` is called once every root was tried; False from it ends the run.
+        """
+        self.start()
+        pending = True
         while True:
-            asked = requests.wait(None)
+            asked = requests.wait(_START_POLL if pending else None)
+            if pending and self.tried:
+                pending = False
+                served = sum(root.state is State.SERVING for root in self.roots)
+                self._say("daemon_ready", Level.INFO, roots=len(self.roots), served=served)
+                if not on_tried():
+                    asked |= {Request.STOP}
             if Request.RELOAD in asked:
                 self._say("reload_ignored", Level.WARNING, reason="restart to load changes")
             if Request.STOP in asked or Request.STOP_NOW in asked:

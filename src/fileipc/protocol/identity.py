@@ -1,4 +1,4 @@
-"""Who this daemon is; written into claims, the lock's holder and the heartbeat."""
+"""Who a daemon is; written into claims, the lock's holder and the heartbeat."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 class Identity:
     """One run of the daemon.
 
-    `started` is on the monotonic clock; `pid_started` (seconds since boot or 1970, as psutil
-    gives it) and `boot_id` tell a living pid from one that was used again.
+    `pid_started` (seconds since 1970) and `boot_id` (None outside Linux) guard against a pid
+    that was given out again. `started` is on the monotonic clock.
     """
 
     instance: str
     pid: int
-    pid_started: float | None
+    pid_started: float
     host: str
     boot_id: str | None
     version: str

@@ -1,0 +1,94 @@
+"""Wiring: settings become a running daemon. Everything meets here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import fileipc
+
+from ..config.settings import Mode, RootSettings, Settings
+from ..engine.serving import Surroundings
+from ..engine.supervisor import Request, Supervisor
+from ..host.environment import take_service_variables
+from ..host.identity import identify
+from ..host.signals import SignalFlags
+from ..observe.listeners import RootLog, SupervisorLog
+from ..protocol.facts import Listener
+from ..spool.atomic import GROUP, PRIVATE
+from ..spool.layout import Layout
+
+EXIT_OK = 0
+EXIT_HELD = 75  # EX_TEMPFAIL of sysexits.h: another daemon serves these roots
+
+
+@dataclass(frozen=True, slots=True)
+class SignalRequests:
+    """Signals in the supervisor's words."""
+
+    flags: SignalFlags
+
+    def wait(self, timeout: float | None) -> set[Request]:
+        return {Request(asked.value) for asked in self.flags.wait(timeout)}
+
+
+def serve(
+    settings: Settings,
+    *,
+    standby: bool = False,
+    on_ready: Callable[[], None] = lambda: None,
+    on_held: Callable[[str], None] = lambda _message: None,
+) -> int:
+    """Serve all roots until a signal; returns the exit code.
+
+    Args:
+        standby: stay, and take over, where another daemon serves every root.
+        on_ready: called once each root has been tried for the first time.
+        on_held: called with a message where it ends because another daemon serves the roots.
+    """
+    take_service_variables(os.environ)
+    flags = SignalFlags()
+    flags.install()
+    log = SupervisorLog(settings.log)
+    supervisor = Supervisor(
+        settings.roots,
+        surroundings(settings, log),
+        stop_timeout=settings.stop_timeout,
+    )
+    held: list[str] = []
+
+    def tried() -> bool:
+        if supervisor.all_held and not standby:
+            held.append(supervisor.holders())
+            return False
+        on_ready()
+        return True
+
+    try:
+        supervisor.run(SignalRequests(flags), on_tried=tried)
+    finally:
+        log.close()
+        flags.restore()
+    if held:
+        on_held(held[0])
+        return EXIT_HELD
+    return EXIT_OK
+
+
+def surroundings(settings: Settings, tell: Listener) -> Surroundings:
+    """What the daemon's roots share."""
+
+    def open_log(root: RootSettings, layout: Layout) -> RootLog:
+        modes = GROUP if root.mode is Mode.GROUP else PRIVATE
+        return RootLog.open(
+            root.name,
+            layout.log,
+            settings.log,
+            mode=modes.file,
+            folder_mode=modes.folder,
+            trouble=tell,
+        )
+
+    identity = identify(fileipc.__version__)
+    return Surroundings(identity=identity, tell=tell, open_log=open_log)

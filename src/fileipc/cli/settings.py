@@ -1,0 +1,44 @@
+"""From the command line's words to settings, for every command that needs them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from ..config.load import default_settings, find_config, load, settings_for_roots
+from ..config.settings import Mode, Settings
+from ..errors import ConfigError
+from ..spool.atomic import GROUP, PRIVATE, Writer
+from ..spool.create import create_root
+from ..spool.layout import Layout
+
+EXIT_CONFIG = 78  # EX_CONFIG of sysexits.h
+
+
+def load_settings(config_file: str | None, roots: Sequence[str]) -> Settings:
+    """The settings that these options mean; ends the program with 78 where they are wrong."""
+    cwd = os.getcwd()
+    try:
+        config = find_config(config_file, os.environ)
+        if roots:
+            return settings_for_roots(roots, cwd=cwd, config=config)
+        return default_settings(cwd) if config is None else load(config)
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        sys.exit(EXIT_CONFIG)
+
+
+def make_roots(settings: Settings, asked: Sequence[str]) -> None:
+    """Make the root folders that were asked for by name, or the default one.
+
+    Those that a configuration file lists are never made: an empty mount point would get one
+    that is hidden once the disk is mounted.
+    """
+    if settings.source is not None and not asked:
+        return
+    for root in settings.roots:
+        writer = Writer(GROUP if root.mode is Mode.GROUP else PRIVATE)
+        create_root(Layout(root.path), writer)

@@ -1,0 +1,104 @@
+"""Many projects under one configuration, each served whatever happens to the others."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from pathlib import Path
+
+from .harness import Daemon, Project, until
+
+
+def test_three_projects_are_served_and_a_fourth_as_soon_as_it_appears(
+    tmp_path: Path, daemon: Daemon
+) -> None:
+    """Case V08."""
+    projects = [Project(tmp_path / name, name).make() for name in ("one", "two", "three")]
+    late = Project(tmp_path / "mount" / "four", "four")
+    daemon.configure(*({"path": project.root} for project in (*projects, late))).start()
+    for project in projects:
+        assert project.ping()["result"]["root"] == project.name
+    assert not late.folder.parent.exists()
+    waiting = [line for line in daemon.lines() if line["event"] == "root_waiting"]
+    assert [line["root"] for line in waiting] == ["four"]
+    late.make()
+    assert late.ping()["status"] == "completed"
+    assert daemon.stop() == 0
+
+
+def test_a_root_that_is_removed_and_made_again_is_served_again(
+    tmp_path: Path, daemon: Daemon
+) -> None:
+    """Case W03."""
+    project, other = Project(tmp_path / "a").make(), Project(tmp_path / "b").make()
+    daemon.configure({"path": project.root}, {"path": other.root}).start()
+    project.ping()
+    shutil.rmtree(project.root)
+    other.ping()
+    project.make()
+    project.ping()
+    shutil.rmtree(project.root / "commands")
+    (project.root / "commands").mkdir()
+    project.ping()
+    (project.root / "commands").rename(project.root / "old")
+    (project.root / "commands").mkdir()
+    stray = Path(project.root / "old" / project.command_path(project.send("ping")).name)
+    project.ping()
+    assert not stray.exists()
+    assert other.ping()["status"] == "completed"
+    assert daemon.stop() == 0
+
+
+def test_a_second_daemon_is_told_who_serves_the_root_and_leaves(
+    tmp_path: Path, project: Project, daemon: Daemon
+) -> None:
+    """Case L07."""
+    daemon.configure({"path": project.root}).start()
+    (tmp_path / "second").mkdir()
+    second = Daemon(tmp_path / "second").configure({"path": project.root}).start(ready=False)
+    assert second.wait() == 75
+    assert f"already running: {project.root} is already served by pid {daemon.pid}" in (
+        second.stderr.read_text()
+    )
+    assert project.ping()["status"] == "completed"
+
+
+def test_the_daemon_starts_again_at_once_after_each_kill(project: Project, daemon: Daemon) -> None:
+    """Case L05."""
+    daemon.configure({"path": project.root})
+    for _ in range(4):
+        daemon.start()
+        project.ping()
+        daemon.kill()
+
+
+def test_a_removed_daemon_lock_is_taken_anew(project: Project, daemon: Daemon) -> None:
+    """Case L01."""
+    daemon.configure({"path": project.root}).start()
+    (project.root / "locks" / "daemon.lock").unlink()
+    # The next look at the root finds it; a command makes it come soon.
+    until(
+        lambda: project.ping() and (project.root / "locks" / "daemon.lock").exists(),
+        "a new daemon lock",
+    )
+    assert project.ping()["status"] == "completed"
+
+
+def test_the_heartbeat_tells_who_serves_and_that_it_stopped(
+    project: Project, daemon: Daemon
+) -> None:
+    daemon.configure({"path": project.root, "name": "shop"}).start()
+    status = project.status()
+    assert status["state"] == "serving"
+    assert status["pid"] == daemon.pid
+    assert "ping" in status["types"]
+    assert daemon.stop() == 0
+    assert project.status()["state"] == "stopped"
+
+
+def test_hangup_does_not_end_the_daemon(project: Project, daemon: Daemon) -> None:
+    daemon.configure({"path": project.root}).start()
+    for _ in range(10):
+        daemon.signal(signal.SIGHUP)
+    assert project.ping()["status"] == "completed"
+    assert daemon.stop() == 0
