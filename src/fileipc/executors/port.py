@@ -97,14 +97,16 @@ class InlineCall:
 class ProcessCall:
     """`module:function` called as `function(**arguments)` in a killable process.
 
-    `path` is put in front of `sys.path` there. With `context=True` the function's first
-    positional argument is the arguments as one dict (custom handlers) instead of keywords.
+    It works in the job's project folder. `path` is put in front of `sys.path` there. With
+    `single_argument` the function gets the arguments as one dict (custom handlers) instead of
+    keywords. `memory` caps the process's address space during the call, in bytes.
     """
 
     target: str
     arguments: Mapping[str, Any]
     path: tuple[str, ...] = ()
     single_argument: bool = False
+    memory: int | None = None
 
 
 class Sink(Protocol):
@@ -133,9 +135,11 @@ class ChildEnd:
 class ChildCall:
     """A program started without a shell, in a session and process group of its own.
 
-    `finish` turns the child's end into the result or raises a `CommandFailure`. What is left of
-    the group when the child has ended is killed. `capture` caps each kept stream, in bytes; the
-    rest is read, counted and dropped. With a `sink` stdout goes there instead.
+    `finish` turns the child's end into the result or raises a `CommandFailure`. Whatever the
+    child has started is ended with it. `capture` caps each kept stream, in bytes; the rest is
+    read, counted and dropped. With a `sink` stdout goes there instead. `memory` caps the address
+    space of each process, in bytes. `grace`: seconds between TERM and KILL. `pass_fds` become
+    the descriptors 3, 4, ... in the child, in their order; they stay the caller's to close.
     """
 
     argv: tuple[str, ...]
