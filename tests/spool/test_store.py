@@ -132,16 +132,37 @@ def test_a_writer_at_work_is_seen_until_it_closes(spool: Spool) -> None:
 
 
 def test_a_claim_is_made_once(spool: Spool) -> None:
-    assert spool.claim(ID, claim())
-    assert not spool.claim(ID, claim())
-    spool.reclaim(ID, claim(2))
-    found = spool.read_claim(ID)
+    claims = spool.claims
+    assert claims.take(ID, claim())
+    assert not claims.take(ID, claim())
+    claims.retake(ID, claim(2))
+    found = claims.read(ID)
     assert found is not None
     assert found.attempt == 2
-    assert spool.claims() == [ID]
-    spool.release(ID)
-    spool.release(ID)
-    assert spool.claims() == []
+    assert claims.ids() == [ID]
+    claims.release(ID)
+    claims.release(ID)
+    assert claims.ids() == []
+
+
+def test_a_released_claims_file_serves_the_next_and_a_kept_one_keeps_its_content(
+    spool: Spool,
+) -> None:
+    other = ID.replace("3f", "4f")
+    assert spool.claims.take(ID, claim(7))
+    assert spool.claims.take(other, claim(8))
+    spool.claims.release(other)
+    assert spool.claims.take(other, claim(9))
+    kept = [spool.claims.read(each) for each in (ID, other)]
+    assert [each.attempt for each in kept if each] == [7, 9]
+    for name in os.listdir(spool.layout.locks):
+        if name.endswith(".tmp"):
+            os.unlink(f"{spool.layout.locks}/{name}")  # tidied away by a careless hand
+    spool.claims.release(other)
+    assert spool.claims.take(other, claim(10))
+    spool.claims.close()
+    assert sorted(os.listdir(spool.layout.locks)) == sorted([f"{ID}.lock", f"{other}.lock"])
+    assert spool.claims.read(ID) == claim(7)
 
 
 def test_settling_twice_is_the_same_as_once(spool: Spool) -> None:
@@ -225,7 +246,7 @@ def test_power_durability_writes_the_same_files(tmp_path: Path) -> None:
     prepare_root(layout, writer)
     spool = Spool(layout, writer)
     put(spool, b"{}")
-    spool.claim(ID, claim())
+    spool.claims.take(ID, claim())
     spool.commit(ID, DAY, b"{}", b"[1]")
     spool.publish_final(Final(ID, DAY))
     assert Path(layout.result(ID)).read_bytes() == b"[1]"

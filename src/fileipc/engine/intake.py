@@ -125,7 +125,7 @@ class Intake:
 
     def _known(self, command_id: str) -> bool:
         return (
-            self._spool.is_claimed(command_id)
+            self._spool.claims.exists(command_id)
             or self._spool.exists(f"{command_id}.json")
             or self._spool.find_final(command_id) is not None
         )

@@ -24,14 +24,14 @@ def recover_claims(spool: Spool, intake: Intake, settler: Settler, work: Work) -
     may run again are left to the feeder, which finds their files.
     """
     spool.load_days()
-    claims = spool.claims()
+    claims = spool.claims.ids()
     for command_id in claims:
         _recover(command_id, spool, intake, settler, work)
     return len(claims)
 
 
 def _recover(command_id: str, spool: Spool, intake: Intake, settler: Settler, work: Work) -> None:
-    claim = spool.read_claim(command_id)
+    claim = spool.claims.read(command_id)
     name = _command_name(command_id, claim)
     final = spool.find_final(command_id)
     if final is not None:

@@ -178,7 +178,7 @@ class Serving:
             settings.retention,
             root=name,
             tell=tell,
-            shrink=self._processes.shrink,
+            shrink=self._executors.shrink,
         )
         self._observer, self._watch_warning = make_observer(
             self.layout.commands, self._feeder, kind=settings.observer.value
@@ -226,6 +226,7 @@ class Serving:
                 self._abandon.set()
                 self._pool.drain(time.monotonic() + 1.0)
         self._executors.close()
+        self._spool.claims.close()
         if self.health.broken is None:
             self.beat("stopped")
         self._say("root_stopped", Level.INFO, waiting=self._feeder.waiting)

@@ -113,7 +113,7 @@ class Settler:
         untouched = name is None or self.patiently(
             lambda: self._spool.archive_command(final, name, file)
         )
-        self.patiently(lambda: self._spool.release(final.command_id))
+        self.patiently(lambda: self._spool.claims.release(final.command_id))
         if not untouched:
             self._say("command_replaced", Level.WARNING, command_id=final.command_id, file=name)
 
@@ -245,7 +245,7 @@ class Settler:
         command_id = parse_id(stem)
         if self._spool.response_exists(command_id or stem):
             return True
-        return command_id is not None and self._spool.is_claimed(command_id)
+        return command_id is not None and self._spool.claims.exists(command_id)
 
     def _shorten(
         self, command_id: str, result: msgspec.Raw | None

@@ -26,6 +26,7 @@ from ..executors.port import (
     Isolation,
     Job,
     ProcessCall,
+    ShrinkingExecutor,
 )
 from ..handlers.port import Handler, Scope
 from ..handlers.registry import Registry
@@ -44,8 +45,8 @@ class Executors:
     """One executor for each kind of call."""
 
     inline: Executor[InlineCall]
-    process: Executor[ProcessCall]
-    child: Executor[ChildCall]
+    process: ShrinkingExecutor[ProcessCall]
+    child: ShrinkingExecutor[ChildCall]
 
     def run(self, call: Call, job: Job) -> msgspec.Raw:
         match call:
@@ -56,7 +57,13 @@ class Executors:
             case ChildCall():
                 return self.child.run(call, job)
 
+    def shrink(self) -> None:
+        """End processes that have been idle for a while."""
+        self.process.shrink()
+        self.child.shrink()
+
     def close(self) -> None:
+        """End every process that is left."""
         self.process.close()
         self.child.close()
 
@@ -125,7 +132,7 @@ class Work:
     def _walk(self, envelope: Envelope, attempt: Attempt, verdict: CommandFailure | None) -> None:
         command_id = envelope.command.id
         final = self._spool.find_final(command_id)
-        if final is not None and not self._spool.is_claimed(command_id):
+        if final is not None and not self._spool.claims.exists(command_id):
             self._settler.repeat(envelope, final)
             return
         if final is not None:
@@ -134,15 +141,15 @@ class Work:
         now = time.time()
         claim = self._claim(envelope, now, 1)
         number = 1
-        if not self._spool.claim(command_id, claim):
+        if not self._spool.claims.take(command_id, claim):
             recovery = self.judge(command_id, envelope.command)
             number = recovery.attempt
             if recovery.step is not Step.RUN:
                 self._settler.settle(envelope, self._lost(envelope, recovery, now))
                 return
-            self._spool.reclaim(command_id, self._claim(envelope, now, number))
+            self._spool.claims.retake(command_id, self._claim(envelope, now, number))
         if not self._spool.still_there(envelope.file):
-            self._spool.release(command_id)
+            self._spool.claims.release(command_id)
             if self._spool.exists(envelope.file.name):
                 self._look_again(envelope.file.name)  # another file took its place
             else:
@@ -156,7 +163,7 @@ class Work:
 
     def judge(self, command_id: str, command: Command | None) -> Recovery:
         """What becomes of a claim that this daemon did not make."""
-        claim = self._spool.read_claim(command_id)
+        claim = self._spool.claims.read(command_id)
         handler = self._handler(command) if command is not None else None
         traces = Traces(
             command=command is not None,
@@ -232,7 +239,7 @@ class Work:
             return None, InternalError(f"{type(error).__name__}: {error}")
 
     def _lost(self, envelope: Envelope, recovery: Recovery, now: float) -> End:
-        claim = self._spool.read_claim(envelope.command.id)
+        claim = self._spool.claims.read(envelope.command.id)
         spent = recovery.attempt or (claim.attempt if claim else 1)
         return End(
             failure=lost_failure(recovery, claim),
@@ -244,7 +251,7 @@ class Work:
         """Let a command wait again, as if it had not been started."""
         with suppress(OSError):
             self._spool.withdraw_response(command_id)
-        self._spool.release(command_id)
+        self._spool.claims.release(command_id)
         self._say("command_put_back", Level.INFO, command_id=command_id)
 
     def _handler(self, command: Command) -> Handler | None:

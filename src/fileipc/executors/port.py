@@ -173,3 +173,11 @@ class Executor(Protocol[C]):
     def close(self) -> None:
         """End every process that is left."""
         ...
+
+
+class ShrinkingExecutor(Executor[C], Protocol[C]):
+    """An executor that keeps processes for the next call."""
+
+    def shrink(self) -> None:
+        """End those that have been idle for a while; to be called now and then."""
+        ...

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from ..errors import FileipcError, InvalidCommand, TooLarge
+from ..errors import FileipcError, InvalidCommand, Outcome, TooLarge
 from .models import Claim, Command, Response
 from .names import parse_id
 
@@ -137,7 +137,7 @@ def encode_result(value: Any, *, limit: int) -> msgspec.Raw:
     if len(data) > limit:
         raise TooLarge(
             f"the result has {len(data)} bytes, more than the limit of {limit}",
-            outcome=None,
+            outcome=Outcome.FINISHED,
             details={"bytes": len(data), "limit": limit},
         )
     return msgspec.Raw(data)

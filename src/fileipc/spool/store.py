@@ -20,12 +20,11 @@ from dataclasses import dataclass
 import msgspec
 
 from ..errors import Forbidden, InvalidCommand, TooLarge
-from ..protocol.codec import decode_claim
-from ..protocol.models import Claim
-from ..protocol.names import command_stem, parse_id
+from ..protocol.names import command_stem
 from ..protocol.times import iso
 from .atomic import Writer
-from .layout import DAEMON_LOCK, LOCK_SUFFIX, Layout
+from .claims import Claims
+from .layout import Layout
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _ODD = re.compile(r"[^A-Za-z0-9._-]")
@@ -63,6 +62,7 @@ class Spool:
     def __init__(self, layout: Layout, writer: Writer) -> None:
         self.layout = layout
         self.writer = writer
+        self.claims = Claims(layout, writer)
         self._days: tuple[str, ...] = ()
 
     # -- looking ------------------------------------------------------------------------------
@@ -152,49 +152,6 @@ class Spool:
 
     def exists(self, name: str) -> bool:
         return os.path.lexists(self.layout.command(name))
-
-    # -- claims -------------------------------------------------------------------------------
-
-    def claim(self, command_id: str, claim: Claim) -> bool:
-        """Create the claim; False where one is there already."""
-        try:
-            self.writer.create(self.layout.claim(command_id), msgspec.json.encode(claim))
-        except FileExistsError:
-            return False
-        return True
-
-    def reclaim(self, command_id: str, claim: Claim) -> None:
-        """Take over the claim of a dead daemon for a further attempt."""
-        self.writer.replace(self.layout.claim(command_id), msgspec.json.encode(claim))
-
-    def release(self, command_id: str) -> None:
-        self.writer.remove(self.layout.claim(command_id))
-
-    def read_claim(self, command_id: str) -> Claim | None:
-        """The claim's content; None where there is none, or none that can be read."""
-        try:
-            fd = os.open(self.layout.claim(command_id), _READ)
-        except OSError:
-            return None
-        try:
-            return decode_claim(os.read(fd, 64 * 1024))
-        except OSError:
-            return None
-        finally:
-            os.close(fd)
-
-    def is_claimed(self, command_id: str) -> bool:
-        return os.path.lexists(self.layout.claim(command_id))
-
-    def claims(self) -> list[str]:
-        """The ids of all claims."""
-        with os.scandir(self.layout.locks) as entries:
-            stems = [
-                entry.name.removesuffix(LOCK_SUFFIX)
-                for entry in entries
-                if entry.name.endswith(LOCK_SUFFIX) and entry.name != DAEMON_LOCK
-            ]
-        return [stem for stem in stems if parse_id(stem) == stem]
 
     # -- settling -----------------------------------------------------------------------------
 
