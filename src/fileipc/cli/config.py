@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from .common import write
+
 _CONFIG = click.option("--config", "config_file", metavar="FILE", help="The configuration file.")
 
 
@@ -20,9 +22,9 @@ def check(config_file: str | None) -> None:
 
     settings = load_settings(config_file, ())
     source = settings.source or "no configuration file: the defaults"
-    click.echo(f"{source}: ok, {len(settings.roots)} root(s)")
+    write(f"{source}: ok, {len(settings.roots)} root(s)")
     for root in settings.roots:
-        click.echo(f"  {root.name}: {root.path}")
+        write(f"  {root.name}: {root.path}")
 
 
 @command.command("show")
@@ -32,4 +34,4 @@ def show(config_file: str | None) -> None:
     from ..config.show import dump
     from .settings import load_settings
 
-    click.echo(dump(load_settings(config_file, ())), nl=False)
+    write(dump(load_settings(config_file, ())).rstrip())

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from .common import ExitCode, complain
+
 if TYPE_CHECKING:
     from ..config.settings import Settings
-
-EXIT_FAILED = 1
 
 
 @click.command("run", short_help="Serve roots until stopped.")
@@ -29,24 +28,18 @@ EXIT_FAILED = 1
     is_flag=True,
     help="Where another daemon serves the roots, wait and take over when it ends.",
 )
-def command(config_file: str | None, roots: tuple[str, ...], detach: bool, standby: bool) -> None:
+def command(config_file: str | None, roots: tuple[str, ...], detach: bool, standby: bool) -> int:
     """Serve roots until SIGTERM or Ctrl-C; a second one stops at once.
 
     Which roots: those of the configuration file (--config, $FILEIPC_CONFIG, the user's
     ~/.config/fileipc/config.yaml, /etc/fileipc/config.yaml), or those given by --root. With
     neither: ./.ipc, made if it is not there.
     """
-    from ..errors import RootError
     from .settings import load_settings, make_roots
 
     settings = load_settings(config_file, roots)
-    try:
-        make_roots(settings, roots)
-    except (RootError, OSError) as error:
-        raise click.ClickException(str(error)) from error
-    code = _detached(settings, standby) if detach else _foreground(settings, standby)
-    sys.stdout.flush()
-    sys.exit(code)
+    make_roots(settings, roots)
+    return _detached(settings, standby) if detach else _foreground(settings, standby)
 
 
 def _foreground(settings: Settings, standby: bool) -> int:
@@ -55,7 +48,7 @@ def _foreground(settings: Settings, standby: bool) -> int:
     return serve(
         settings,
         standby=standby,
-        on_held=lambda message: click.echo(f"fileipc: already running: {message}", err=True),
+        on_held=lambda message: complain(f"already running: {message}"),
     )
 
 
@@ -71,10 +64,12 @@ def _detached(settings: Settings, standby: bool) -> int:
             settings,
             standby=standby,
             on_ready=word.ready,
-            on_held=lambda message: word.failed(f"fileipc: already running: {message}", 75),
+            on_held=lambda message: word.failed(
+                f"fileipc: already running: {message}", ExitCode.NOT_NOW
+            ),
         )
     except BaseException as error:
-        word.failed(f"fileipc: {type(error).__name__}: {error}", EXIT_FAILED)
+        word.failed(f"fileipc: {type(error).__name__}: {error}", ExitCode.FAILED)
         raise
-    word.failed("fileipc: stopped before it was ready", EXIT_FAILED)
+    word.failed("fileipc: stopped before it was ready", ExitCode.FAILED)
     os._exit(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,9 +19,9 @@ from ..observe.listeners import RootLog, SupervisorLog
 from ..protocol.facts import Listener
 from ..spool.atomic import GROUP, PRIVATE
 from ..spool.layout import Layout
+from .common import ExitCode
 
-EXIT_OK = 0
-EXIT_HELD = 75  # EX_TEMPFAIL of sysexits.h: another daemon serves these roots
+_SWITCH = 0.0005  # seconds a thread may keep the interpreter while another has a hint to tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ def serve(
         on_held: called with a message where it ends because another daemon serves the roots.
     """
     take_service_variables(os.environ)
+    sys.setswitchinterval(_SWITCH)
     flags = SignalFlags()
     flags.install()
     log = SupervisorLog(settings.log)
@@ -72,8 +74,8 @@ def serve(
         flags.restore()
     if held:
         on_held(held[0])
-        return EXIT_HELD
-    return EXIT_OK
+        return ExitCode.NOT_NOW
+    return ExitCode.COMPLETED
 
 
 def surroundings(settings: Settings, tell: Listener) -> Surroundings:

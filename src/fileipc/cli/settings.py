@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
-
-import click
 
 from ..config.load import default_settings, find_config, load, settings_for_roots
 from ..config.settings import Mode, Settings
-from ..errors import ConfigError
 from ..spool.atomic import GROUP, PRIVATE, Writer
 from ..spool.create import create_root
 from ..spool.layout import Layout
 
-EXIT_CONFIG = 78  # EX_CONFIG of sysexits.h
-
 
 def load_settings(config_file: str | None, roots: Sequence[str]) -> Settings:
-    """The settings that these options mean; ends the program with 78 where they are wrong."""
+    """The settings that these options mean.
+
+    Raises:
+        ConfigError: all that is wrong with them.
+    """
     cwd = os.getcwd()
-    try:
-        config = find_config(config_file, os.environ)
-        if roots:
-            return settings_for_roots(roots, cwd=cwd, config=config)
-        return default_settings(cwd) if config is None else load(config)
-    except ConfigError as error:
-        click.echo(str(error), err=True)
-        sys.exit(EXIT_CONFIG)
+    config = find_config(config_file, os.environ)
+    if roots:
+        return settings_for_roots(roots, cwd=cwd, config=config)
+    return default_settings(cwd) if config is None else load(config)
 
 
 def make_roots(settings: Settings, asked: Sequence[str]) -> None:
