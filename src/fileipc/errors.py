@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 
 class Outcome(StrEnum):
@@ -166,6 +166,36 @@ ERROR_TABLE: dict[str, type[CommandFailure]] = {cls.code: cls for cls in _leaves
 """code -> class; the README's error table is checked against it."""
 
 
+class Problem(NamedTuple):
+    """One fault of a configuration, told so that it can be mended without looking it up.
+
+    `line` counts from 1; None: the file as a whole, or the command line. `key` is the dotted
+    path, such as `roots[1].workers`; empty: the whole file.
+    """
+
+    file: str
+    line: int | None
+    key: str
+    message: str
+    suggestion: str | None = None
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        hint = f"; did you mean {self.suggestion}?" if self.suggestion else ""
+        return f"{place}: {f'{self.key}: ' if self.key else ''}{self.message}{hint}"
+
+
+class ConfigError(FileipcError):
+    """The configuration cannot be used; `problems` are all its faults, in the files' order."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
 class RootError(FileipcError):
     """A root cannot be served now; the supervisor tries again later."""
 
@@ -184,7 +214,22 @@ class RootHeld(RootError):
 
 
 class NoDaemon(FileipcError):
-    """Nobody serves the root, so nobody would answer."""
+    """Nobody serves the root, so nobody would answer.
+
+    `command_id` and `outcome` speak of the command that was waited for, where there is one;
+    without one nothing was sent.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        command_id: str | None = None,
+        outcome: Outcome = Outcome.NOT_STARTED,
+    ) -> None:
+        super().__init__(message)
+        self.command_id = command_id
+        self.outcome = outcome
 
 
 class NoRoot(FileipcError):
@@ -197,4 +242,21 @@ class WaitTimeout(FileipcError):
     def __init__(self, message: str, *, command_id: str, outcome: Outcome) -> None:
         super().__init__(message)
         self.command_id = command_id
+        self.outcome = outcome
+
+
+class CommandGone(WaitTimeout):
+    """Nothing is left of the command: it was answered and read, withdrawn, or never sent here."""
+
+
+class CommandFailed(FileipcError):
+    """The command was answered, and it failed.
+
+    `response` is the `protocol.models.Response`; `code` and `outcome` are those of its error.
+    """
+
+    def __init__(self, message: str, *, response: Any, code: str, outcome: Outcome) -> None:
+        super().__init__(message)
+        self.response = response
+        self.code = code
         self.outcome = outcome
