@@ -123,8 +123,12 @@ class Worker:
             held = root.held_by
             root.stop(0.0)
             root.join(5.0)
-            raise held if isinstance(held, RootHeld) else RootError(
-                f"{layout.path} cannot be served; the reason stands on standard error"
+            raise (
+                held
+                if isinstance(held, RootHeld)
+                else RootError(
+                    f"{layout.path} cannot be served; the reason stands on standard error"
+                )
             )
         self._root, self._log = root, log
 

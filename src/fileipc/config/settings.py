@@ -31,6 +31,7 @@ class ObserverKind(StrEnum):
 
 
 BUILT_IN = ("ping", "cancel", "analyze_file", "search_pattern", "run_query", "execute_script")
+RESERVED = (*BUILT_IN, "custom", "pipeline")  # names that no configured handler may take
 SAFE_TYPES = ("ping", "cancel", "analyze_file", "search_pattern", "run_query")
 
 

@@ -24,6 +24,7 @@ def recover_claims(spool: Spool, intake: Intake, settler: Settler, work: Work) -
     may run again are left to the feeder, which finds their files.
     """
     spool.load_days()
+    spool.claims.tidy()
     claims = spool.claims.ids()
     for command_id in claims:
         _recover(command_id, spool, intake, settler, work)

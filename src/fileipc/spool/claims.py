@@ -23,6 +23,7 @@ from ..protocol.names import parse_id
 from .atomic import Writer
 from .layout import DAEMON_LOCK, LOCK_SUFFIX, Layout
 
+_SPARE = "spare-"
 _SIZE = 512  # bytes; shorter claims are padded with spaces, so that no file is ever truncated
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
@@ -111,6 +112,13 @@ class Claims:
             ]
         return [stem for stem in stems if parse_id(stem) == stem]
 
+    def tidy(self) -> None:
+        """Remove the spares of a daemon that died; to be called while nothing is claimed."""
+        for name in os.listdir(self._layout.locks):
+            if name.startswith(f".{_SPARE}"):
+                with suppress(OSError):
+                    os.unlink(f"{self._layout.locks}/{name}")
+
     def close(self) -> None:
         """Remove the spares; claims that are left keep their content."""
         with self._lock:
@@ -133,7 +141,7 @@ class Claims:
             if self._free and not fresh:
                 return self._free.pop()
             number = next(self._names)
-        path = self._writer.temporary(f"{self._layout.locks}/spare-{number}")
+        path = self._writer.temporary(f"{self._layout.locks}/{_SPARE}{number}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(path, flags, self._writer.modes.file)
         os.fchmod(fd, self._writer.modes.file)
