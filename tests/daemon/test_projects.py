@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
+import pwd
 import shutil
 import signal
+import uuid
 from pathlib import Path
+
+import pytest
 
 from .harness import Daemon, Project, until
 
@@ -102,3 +108,46 @@ def test_hangup_does_not_end_the_daemon(project: Project, daemon: Daemon) -> Non
         daemon.signal(signal.SIGHUP)
     assert project.ping()["status"] == "completed"
     assert daemon.stop() == 0
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="files of other users need root")
+def test_files_of_other_users_are_refused_unless_they_are_named(
+    tmp_path: Path, daemon: Daemon
+) -> None:
+    closed, opened = Project(tmp_path / "closed").make(), Project(tmp_path / "opened").make()
+    daemon.configure(
+        {"path": closed.root}, {"path": opened.root, "allow_users": ["me", "nobody"]}
+    ).start()
+    codes = []
+    for project in (closed, opened):
+        command_id = str(uuid.uuid4())
+        source = tmp_path / "foreign.json"
+        source.write_text(json.dumps({"id": command_id, "type": "ping"}))
+        os.chown(source, pwd.getpwnam("nobody").pw_uid, -1)
+        source.rename(project.command_path(command_id))
+        codes.append((project.wait(command_id)["error"] or {}).get("code"))
+        assert project.ping()["status"] == "completed"
+    assert codes == ["forbidden", None]
+
+
+def test_the_projects_own_file_is_taken_where_the_daemons_file_allows_it(
+    tmp_path: Path, daemon: Daemon
+) -> None:
+    projects = [Project(tmp_path / name).make() for name in ("asked", "not_asked")]
+    for project in projects:
+        project.write("fileipc.yaml", "scripts: {allow: ['*.sh']}\n")
+        project.write("hello.sh", "#!/bin/sh\necho hello\n", 0o755)
+    late = Project(tmp_path / "late")
+    daemon.configure(
+        {"path": projects[0].root, "project_config": True},
+        {"path": projects[1].root},
+        {"path": late.root, "project_config": True},
+    ).start()
+    late.write("fileipc.yaml", "scripts: {allow: ['*.sh']}\n")
+    late.write("hello.sh", "#!/bin/sh\necho hello\n", 0o755)
+    late.make()
+    codes = [
+        (each.ask("execute_script", {"script": "hello.sh"})["error"] or {}).get("code")
+        for each in (*projects, late)
+    ]
+    assert codes == [None, "forbidden", None]

@@ -48,13 +48,13 @@ Examined = Envelope | Refusal | Unfinished | None
 
 @dataclass(frozen=True, slots=True)
 class IntakeRules:
-    """`owner_allowed(uid, gid)` says whose files are taken; durations in seconds."""
+    """`owner_allowed(uid)` says whose files are taken; durations in seconds."""
 
     max_bytes: int
     max_depth: int
     default_ttl: float
     stale_after: float
-    owner_allowed: Callable[[int, int], bool]
+    owner_allowed: Callable[[int], bool]
 
 
 class Intake:
@@ -77,7 +77,7 @@ class Intake:
             return None
         except CommandFailure as failure:
             return Refusal(name, failure)
-        if not self._rules.owner_allowed(file.owner, file.group):
+        if not self._rules.owner_allowed(file.owner):
             return Refusal(
                 name,
                 Forbidden(

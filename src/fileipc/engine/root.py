@@ -7,8 +7,9 @@ import time
 import traceback
 from enum import StrEnum
 
+from ..config.project import apply_project_config
 from ..config.settings import RootSettings
-from ..errors import RootError, RootHeld, RootMissing
+from ..errors import ConfigError, RootError, RootHeld, RootMissing
 from ..protocol.facts import Fact, Level
 from .serving import Serving, Surroundings
 
@@ -88,7 +89,8 @@ class Root:
         """Serve until it stops or breaks; returns seconds to wait before the next try."""
         backoff = _BACKOFF[min(failures, len(_BACKOFF) - 1)]
         try:
-            serving = Serving(self.settings, self._around, self._wake.set)
+            settings = apply_project_config(self.settings)
+            serving = Serving(settings, self._around, self._wake.set)
         except RootMissing as error:
             self._pause(State.WAITING, "root_waiting", Level.WARNING, str(error))
             return _MISSING_EVERY
@@ -96,7 +98,7 @@ class Root:
             self.held_by = error
             self._pause(State.STANDBY, "root_held", Level.WARNING, str(error))
             return _STANDBY_EVERY
-        except RootError as error:
+        except (RootError, ConfigError) as error:
             self._pause(State.BROKEN, "root_refused", Level.ERROR, str(error))
             return backoff
         except Exception as error:  # noqa: BLE001  a thread's top: this root is tried again

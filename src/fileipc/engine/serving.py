@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import grp
-import os
-import pwd
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from ..config.owners import Owners
 from ..config.settings import Durability, Mode, RootSettings
 from ..dialects import NATIVE
 from ..executors.child import ChildExecutor
@@ -26,7 +24,7 @@ from ..protocol.models import RootStatus
 from ..protocol.names import parse_id
 from ..protocol.times import iso
 from ..spool.atomic import GROUP, PRIVATE, Writer
-from ..spool.create import folder_identity, prepare_root
+from ..spool.create import folder_group, folder_identity, prepare_root
 from ..spool.layout import Layout
 from ..spool.lock import DaemonLock, Holder
 from ..spool.store import Spool
@@ -128,7 +126,7 @@ class Serving:
                 max_depth=settings.limits.depth,
                 default_ttl=settings.ttl,
                 stale_after=settings.stale_after,
-                owner_allowed=owner_check(settings.allow_users, settings.allow_groups),
+                owner_allowed=Owners(settings, folder_group(self.layout.path)).allows,
             ),
         )
         self._registry = Registry.build(settings, self).with_handlers(self._around.handlers)
@@ -319,20 +317,3 @@ class Serving:
 
     def _say(self, event: str, level: Level, **fields: Any) -> None:
         self._tell(Fact(event, level, self._settings.name, fields))
-
-
-def owner_check(users: Iterable[str], groups: Iterable[str]) -> Callable[[int, int], bool]:
-    """Whose files are taken: the daemon's user, root, and who is named.
-
-    A named group stands for its members and for whoever has it as the primary group. Raises
-    KeyError for a name that the system does not know.
-    """
-    uids = {0, os.getuid()}
-    for user in users:
-        uids.add(os.getuid() if user == "me" else pwd.getpwnam(user).pw_uid)
-    for group in groups:
-        entry = grp.getgrnam(group)
-        uids.update(pwd.getpwnam(member).pw_uid for member in entry.gr_mem)
-        uids.update(user.pw_uid for user in pwd.getpwall() if user.pw_gid == entry.gr_gid)
-    allowed = frozenset(uids)
-    return lambda uid, _gid: uid in allowed

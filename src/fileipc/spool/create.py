@@ -57,6 +57,11 @@ def folder_identity(path: str) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
 
 
+def folder_group(path: str) -> int:
+    """The gid of a folder."""
+    return os.stat(path, follow_symlinks=False).st_gid
+
+
 def _check(path: str, *, missing: type[RootError]) -> None:
     try:
         found = os.stat(path, follow_symlinks=False)

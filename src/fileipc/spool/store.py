@@ -43,7 +43,6 @@ class CommandFile:
     raw: bytes
     arrival: float
     owner: int
-    group: int
     links: int
     identity: tuple[int, int, int, int]
 
@@ -110,7 +109,6 @@ class Spool:
             raw=raw,
             arrival=found.st_ctime_ns / 1e9,
             owner=found.st_uid,
-            group=found.st_gid,
             links=found.st_nlink,
             identity=_identity(found),
         )
