@@ -46,6 +46,8 @@ def measure(rounds: int, pings: int, waiting: int, folder: str | None) -> dict[s
         "raw inotify on both sides, round trip p50 [ms]": p50(floor) * 1e3,
         "ping through Client, round trip p50 [ms]": p50(ours) * 1e3,
         "  ratio (target: at most 1.5)": p50(ours) / p50(floor),
+        "  ratio to that floor and the walk's bare disk steps": p50(ours)
+        / (p50(floor) + 1 / p50(bare_rates)),
         "raw inotify on both sides, round trip p99 [ms]": floor_p99 * 1e3,
         "ping through Client, round trip p99 [ms]": ours_p99 * 1e3,
         "  ratio (target: at most 5)": ours_p99 / floor_p99,
