@@ -22,7 +22,6 @@ from ..protocol.facts import Fact, Level, Listener
 from ..protocol.models import Progress, Response, Status, error_info
 from ..protocol.names import command_stem, is_safe_stem, parse_id
 from ..protocol.times import day, iso
-from ..protocol.trace import trace_id
 from ..spool.atomic import PASSING
 from ..spool.store import CommandFile, Final, Spool
 from .health import Health
@@ -282,9 +281,6 @@ class Settler:
         if response.error is not None:
             fields["code"] = response.error.code
             fields["reason"] = response.error.message
-        trace = trace_id(response.meta) if response.meta else None
-        if trace is not None:
-            fields["trace_id"] = trace
         self._tell(Fact("command_settled", Level.INFO, self._root, fields, response))
 
     def _say(self, event: str, level: Level, **fields: Any) -> None:
