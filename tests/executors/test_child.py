@@ -99,8 +99,10 @@ def test_a_program_has_its_own_session_and_no_descriptor_but_the_three(
 
 
 def test_signals_are_as_a_shell_would_have_them(executor: ChildExecutor) -> None:
-    script = "grep -E '^Sig(Ign|Blk):' /proc/self/status | tr -d '0\\t\\n'"
-    assert value(executor.run(shell(script), job()))["stdout"] == "SigBlk:SigIgn:"
+    script = "grep -E '^Sig(Ign|Blk):' /proc/self/status | cut -f 2"
+    masks = value(executor.run(shell(script), job()))["stdout"].split()
+    # The C library ignores its own signals from 32 on in what posix_spawn starts.
+    assert [int(mask, 16) & 0x7FFFFFFF for mask in masks] == [0, 0]
 
 
 def test_passed_descriptors_become_three_four_and_so_on(

@@ -37,7 +37,9 @@ class SignalFlags:
 
     def install(self) -> None:
         """Take over SIGTERM, SIGINT and SIGHUP (the last not under nohup, which ignores it)."""
-        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._read, self._write = os.pipe()  # macOS has no pipe2
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
         # The byte comes whichever thread the kernel gave the signal to, and however early.
         self._old_wakeup = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         self._take(signal.SIGTERM)

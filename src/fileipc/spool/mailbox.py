@@ -82,7 +82,10 @@ class Mailbox:
             os.unlink(self.layout.command(f"{command_id}.json"))
         except FileNotFoundError:
             return False
-        return not self.is_claimed(command_id)
+        # In this order: one that was claimed and settled meanwhile published before it let go.
+        return not self.is_claimed(command_id) and not os.path.lexists(
+            self.layout.response(command_id)
+        )
 
     def is_waiting(self, command_id: str) -> bool:
         return os.path.lexists(self.layout.command(f"{command_id}.json"))

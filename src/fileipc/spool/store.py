@@ -128,7 +128,8 @@ class Spool:
             fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
             fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         except OSError as error:
-            return True if error.errno in (errno.EAGAIN, errno.EACCES) else None
+            # EACCES: another user's file, about which only root may ask.
+            return True if error.errno == errno.EAGAIN else None
         finally:
             os.close(fd)
         return False
