@@ -12,10 +12,9 @@ import msgspec
 
 from . import __version__
 from .config.load import settings_for_roots
-from .config.settings import BUILT_IN, LogSettings, RootSettings
+from .config.settings import BUILT_IN, LogSettings, Mode, RootSettings
 from .engine.root import Root, State
 from .engine.serving import Surroundings
-from .engine.supervisor import Request
 from .errors import RootError, RootHeld
 from .executors.port import Isolation
 from .handlers.embedded import EmbeddedHandler, Function
@@ -23,7 +22,8 @@ from .host.identity import identify
 from .host.signals import SignalFlags
 from .observe.listeners import RootLog, SupervisorLog
 from .protocol.names import is_safe_stem
-from .spool.atomic import Writer
+from .protocol.requests import Request
+from .spool.atomic import GROUP, PRIVATE, Writer
 from .spool.create import create_root
 from .spool.layout import Layout
 
@@ -46,11 +46,18 @@ class Worker:
     Args:
         root: a project folder, or its `.ipc`; made if it is not there.
         settings: any key of `RootSettings`, such as `workers=8` or `ttl=60.0`.
+
+    Raises:
+        TypeError: there is no such setting. msgspec.ValidationError: it has the wrong type.
     """
 
     def __init__(self, root: str | os.PathLike[str] = ".", **settings: Any) -> None:
         found = settings_for_roots([os.fspath(root)], cwd=os.getcwd()).roots[0]
-        self.settings: RootSettings = msgspec.structs.replace(found, **settings)
+        chosen = {**msgspec.to_builtins(found), **msgspec.to_builtins(settings)}
+        unknown = sorted(set(settings) - set(RootSettings.__struct_fields__))
+        if unknown:
+            raise TypeError(f"unknown settings: {', '.join(unknown)}")
+        self.settings = msgspec.convert(chosen, RootSettings)
         self._handlers: dict[str, EmbeddedHandler] = {}
         self._root: Root | None = None
         self._log: SupervisorLog | None = None
@@ -106,13 +113,21 @@ class Worker:
         if self._root is not None:
             raise RuntimeError("the worker runs already")
         layout = Layout(self.settings.path)
-        create_root(layout, Writer())
+        modes = GROUP if self.settings.mode is Mode.GROUP else PRIVATE
+        create_root(layout, Writer(modes))
         log_settings = LogSettings(level="warning")
         log = SupervisorLog(log_settings)
         around = Surroundings(
             identity=identify(__version__),
             tell=log,
-            open_log=lambda root, its: RootLog.open(root.name, its.log, LogSettings(), trouble=log),
+            open_log=lambda root, its: RootLog.open(
+                root.name,
+                its.log,
+                LogSettings(),
+                mode=modes.file,
+                folder_mode=modes.folder,
+                trouble=log,
+            ),
             handlers=tuple(self._handlers.values()),
             import_main=True,
         )
@@ -150,9 +165,7 @@ class Worker:
         flags.install()
         try:
             self.start()
-            while not {Request.STOP.value, Request.STOP_NOW.value} & {
-                asked.value for asked in flags.wait(None)
-            }:
+            while not {Request.STOP, Request.STOP_NOW} & flags.wait(None):
                 pass
             self.stop()
         finally:

@@ -198,7 +198,7 @@ class FakeDaemon:
 
     def _run(self, command: Command, progress: Progress) -> None:
         response = _response(command, Status.RUNNING, progress=progress)
-        self.spool.publish_running(command.id, encode(response))
+        self.spool.publish(command.id, encode(response))
 
     def _settle(
         self,

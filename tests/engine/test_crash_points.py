@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,12 +20,14 @@ import pytest
 
 from fileipc.config.settings import RootSettings
 from fileipc.dialects import NATIVE
+from fileipc.engine.execution import Executors
 from fileipc.engine.health import Health
 from fileipc.engine.intake import Envelope, Intake, IntakeRules, Refusal
 from fileipc.engine.recovery import recover_claims
 from fileipc.engine.running import Running
 from fileipc.engine.settle import Settler
-from fileipc.engine.work import Executors, Work, WorkRules
+from fileipc.engine.steps import Steps
+from fileipc.engine.work import Work, WorkRules
 from fileipc.executors.child import ChildExecutor
 from fileipc.executors.inline import InlineExecutor
 from fileipc.executors.port import Isolation
@@ -117,23 +119,27 @@ class Parts:
                 owner_allowed=lambda _uid: True,
             ),
         )
+        self.steps = Steps(layout, health)
         self.settler = Settler(
             self.spool,
             NATIVE,
+            self.steps,
             root="root",
             tell=lambda _fact: None,
             health=health,
             inline_limit=1000,
-            abandon=threading.Event(),
         )
         self.work = Work(
             self.spool,
+            self.steps,
             self.settler,
             registry,
             Executors(InlineExecutor(), ProcessExecutor(), ChildExecutor()),
             Running(),
             scope=Scope(root=layout.path, project=settings.project),
-            rules=WorkRules(owner="me", pid=1, host="h", max_attempts=3, result_limit=1 << 20),
+            rules=WorkRules(
+                owner=str(uuid.uuid4()), pid=1, host="h", max_attempts=3, result_limit=1 << 20
+            ),
             root="root",
             tell=lambda _fact: None,
             look_again=lambda _name: None,
@@ -141,7 +147,7 @@ class Parts:
 
     def live(self) -> None:
         """Recover, then take everything that waits."""
-        recover_claims(self.spool, self.intake, self.settler, self.work)
+        recover_claims(self.spool, self.intake, self.steps, self.settler, self.work)
         for name in list(self.spool.names()):
             examined = self.intake.examine(name, time.time())
             if isinstance(examined, Envelope):

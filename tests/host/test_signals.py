@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fileipc.host.signals import Request, SignalFlags
+from fileipc.host.signals import SignalFlags
+from fileipc.protocol.requests import Request
 
 
 @pytest.fixture
@@ -121,7 +122,8 @@ print(set(flags.wait(0)))
 def test_a_storm_of_signals_never_locks_the_waiter() -> None:
     script = """
 import os, signal, sys, threading
-from fileipc.host.signals import Request, SignalFlags
+from fileipc.host.signals import SignalFlags
+from fileipc.protocol.requests import Request
 flags = SignalFlags()
 flags.install()
 def storm():

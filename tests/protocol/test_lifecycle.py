@@ -42,7 +42,7 @@ def test_attempts_only_rise_and_never_pass_the_limit(found: Traces, most: int) -
     if answer.step is Step.RUN:
         assert 1 <= answer.attempt <= most
         if found.claimed:
-            assert answer.attempt > max(found.attempt or 1, 1)
+            assert answer.attempt > (1 if found.attempt is None else max(found.attempt, 0))
 
 
 @given(st.integers(1, 6))

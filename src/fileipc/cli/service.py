@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import fileipc
 
 from ..config.settings import Mode, RootSettings, Settings
 from ..engine.serving import Surroundings
-from ..engine.supervisor import Request, Supervisor
+from ..engine.supervisor import Supervisor
 from ..host.environment import take_service_variables
 from ..host.identity import identify
 from ..host.signals import SignalFlags
@@ -22,16 +21,6 @@ from ..spool.layout import Layout
 from .common import ExitCode
 
 _SWITCH = 0.0005  # seconds a thread may keep the interpreter while another has a hint to tell
-
-
-@dataclass(frozen=True, slots=True)
-class SignalRequests:
-    """Signals in the supervisor's words."""
-
-    flags: SignalFlags
-
-    def wait(self, timeout: float | None) -> set[Request]:
-        return {Request(asked.value) for asked in self.flags.wait(timeout)}
 
 
 def serve(
@@ -68,7 +57,7 @@ def serve(
         return True
 
     try:
-        supervisor.run(SignalRequests(flags), on_tried=tried)
+        supervisor.run(flags, on_tried=tried)
     finally:
         log.close()
         flags.restore()

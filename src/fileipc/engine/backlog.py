@@ -70,6 +70,13 @@ class Backlog:
         for name in gone:
             del self._waiting[name]
 
+    def name_of(self, command_id: str) -> str | None:
+        """The file name under which an id waits; it may differ in upper and lower case."""
+        name = f"{command_id}.json"
+        if name in self._waiting:
+            return name
+        return next((each for each in self._waiting if each.lower() == name), None)
+
     def oldest(self) -> float | None:
         """The arrival of the command that waits longest."""
         waiting = list(self._waiting.values())

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..errors import Busy
+from ..errors import Busy, CommandFailure, InternalError
 from ..protocol.facts import Fact, Level, Listener
 from ..protocol.names import command_stem
 from ..spool.atomic import PASSING
@@ -16,14 +16,17 @@ from ..spool.store import Spool
 from .backlog import Backlog
 from .health import Health
 from .holding import Holding
+from .inbox import Inbox, Turn
 from .intake import Envelope, Examined, Intake, Refusal, Unfinished
 from .pool import WorkerPool
-from .settle import Abandoned, Settler
-from .work import Work, cancelled_unrun
+from .settle import Settler
+from .steps import Abandoned, Steps
+from .work import Fate, Work, cancelled_unrun
 
 _INLINE_TURN = 50  # inline commands answered before events are looked at again
-_STUCK = 60.0  # seconds until a file that cannot be moved is tried again
 _STALL = 1.0  # seconds of rest after the disk refused a claim
+_STUCK = 60.0  # seconds until a file that cannot be moved is tried again
+_SAME_ID = 2.0  # seconds until a second file of a running command's id is looked at again
 _MISSED_RESCAN = 1.0  # seconds until the next scan after one that found what no event had told
 
 
@@ -44,6 +47,7 @@ class Feeder:
         self,
         spool: Spool,
         intake: Intake,
+        steps: Steps,
         settler: Settler,
         work: Work,
         pool: WorkerPool,
@@ -56,6 +60,7 @@ class Feeder:
     ) -> None:
         self._spool = spool
         self._intake = intake
+        self._steps = steps
         self._settler = settler
         self._work = work
         self._pool = pool
@@ -64,34 +69,24 @@ class Feeder:
         self._root = root
         self._tell = tell
         self._on_busy = on_busy
+        self._inbox = Inbox()
         self._backlog = Backlog()
         self._holding = Holding(rules.settle, rules.give_up)
-        self._condition = threading.Condition()
-        self._inbox: dict[str, None] = {}
-        self._in_flight: set[str] = set()
-        self._again: set[str] = set()
-        self._scan_reason: str | None = "start"
-        self._next_scan = 0.0
         self._rest_until = 0.0
-        self._sweep_ended = False
-        self._stopping = False
         self._scanned = threading.Event()
+        self._busy_since: float | None = None
         self._thread = threading.Thread(target=self._run, name=f"{root}-feeder", daemon=True)
-        self.progress = time.monotonic()
+        pool.on_free = self._inbox.wake
 
     # -- from any thread ----------------------------------------------------------------------
 
     def hint(self, name: str) -> None:
         """A name may be worth a look."""
-        with self._condition:
-            self._inbox[name] = None
-            self._condition.notify()
+        self._inbox.hint(name)
 
     def rescan(self, reason: str) -> None:
         """The whole folder is worth a look."""
-        with self._condition:
-            self._scan_reason = self._scan_reason or reason
-            self._condition.notify()
+        self._inbox.rescan(reason)
 
     def lost(self, reason: str) -> None:
         """The folder went away under the watch."""
@@ -99,20 +94,17 @@ class Feeder:
 
     def sweep_ended(self) -> None:
         """Answer what expired or went stale while it waited."""
-        with self._condition:
-            self._sweep_ended = True
-            self._condition.notify()
+        self._inbox.sweep_ended()
 
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self) -> None:
-        """Take nothing new; what waits stays on disk."""
-        with self._condition:
-            self._stopping = True
-            self._condition.notify()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(5.0)
+    def stop(self, timeout: float) -> bool:
+        """Take nothing new; what waits stays on disk. False where the thread did not end."""
+        self._inbox.stop()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
 
     def wait_scanned(self, timeout: float) -> bool:
         """Wait until the first scan is done."""
@@ -126,6 +118,11 @@ class Feeder:
     def waiting(self) -> int:
         return len(self._backlog) + len(self._inbox)
 
+    def at_it(self) -> float:
+        """Seconds that the thread has been at one and the same file; 0 where it is at none."""
+        since = self._busy_since
+        return 0.0 if since is None else time.monotonic() - since
+
     def oldest_arrival(self) -> float | None:
         """Arrival of the longest waiting command, seconds since 1970."""
         for _ in range(3):
@@ -136,62 +133,45 @@ class Feeder:
         return None
 
     def cancel_waiting(self, command_id: str) -> bool:
-        """Settle a waiting command as cancelled, unrun; False where none waits."""
-        examined = self._examine(f"{command_id}.json")
+        """Settle a waiting command as cancelled, unrun; False where that is not possible.
+
+        To be called in the feeder's own thread (an inline command runs there).
+        """
+        name = self._backlog.name_of(command_id) or f"{command_id}.json"
+        examined = self._examine(name)
         if not isinstance(examined, Envelope):
             return False
-        self._work.run(examined, cancelled_unrun())
-        return True
+        return self._work.run(examined, cancelled_unrun(), patient=False) is Fate.SETTLED
 
     # -- the thread ---------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
-            while True:
-                names, scan = self._collect()
-                if self._stopping:
-                    return
-                self.progress = time.monotonic()
-                self._turn(names, scan)
+            while (turn := self._inbox.collect(self._wait_time)) is not None:
+                self._take_turn(turn)
         except Abandoned:
             return
         except Exception:  # noqa: BLE001  a thread's top: the root is started anew
             self._say("feeder_failed", Level.ERROR, trace=traceback.format_exc())
             self._health.break_down("the feeder failed")
 
-    def _turn(self, names: list[str], scan: str | None) -> None:
-        if scan is not None:
-            self._scan(scan)
-        for name in names:
+    def _take_turn(self, turn: Turn) -> None:
+        if turn.scan is not None:
+            self._scan(turn.scan)
+        for name in (*turn.names, *self._holding.take_due(time.monotonic())):
+            if self._inbox.stopping:
+                return
             self._consider(name, direct=True)
-        for name in self._holding.take_due(time.monotonic()):
-            self._consider(name, direct=True)
-        if self._sweep_ended:
-            self._sweep_ended = False
+        if turn.ended:
             for name in self._backlog.take_ended(time.time()):
-                self._guarded(name, self._take, name)
+                if self._inbox.stopping:
+                    return
+                self._guarded(name, self._take_here, name)
         self._dispatch()
-
-    def _collect(self) -> tuple[list[str], str | None]:
-        with self._condition:
-            while True:
-                now = time.monotonic()
-                if self._scan_reason is None and now >= self._next_scan:
-                    self._scan_reason = "timer"
-                if self._inbox or self._scan_reason or self._stopping or self._sweep_ended:
-                    break
-                wait = self._wait_time(now)
-                if wait <= 0:
-                    break
-                self._condition.wait(wait)
-            names = list(self._inbox)
-            self._inbox.clear()
-            scan, self._scan_reason = self._scan_reason, None
-        return names, scan
 
     def _wait_time(self, now: float) -> float:
         """Seconds until something is to do without being told."""
-        times = [self._next_scan]
+        times = [now + 3600.0]
         held = self._holding.next_due()
         if held is not None:
             times.append(held)
@@ -208,12 +188,11 @@ class Feeder:
             return
         except OSError as error:
             self._health.trouble("scan", f"cannot read commands: {error.strerror}")
-            self._next_scan = time.monotonic() + _STALL
+            self._inbox.next_scan = time.monotonic() + _STALL
             return
         self._health.clear("scan")
         self._backlog.keep_only(present)
-        known = self._known
-        new = [name for name in present if not known(name)]
+        new = [name for name in present if not self._is_known(name)]
         if len(self._backlog) + len(new) > self._rules.max_pending:
             new.sort(key=self._spool.arrival)
         # A file of this very moment has its event still under way.
@@ -222,85 +201,86 @@ class Feeder:
         if missed or (new and reason == "overflow"):
             self._say("events_missed", Level.WARNING, reason=reason, found=len(new))
         for name in new:
+            if self._inbox.stopping:
+                return
             self._consider(name, direct=False)
         delay = min(_MISSED_RESCAN, self._rules.rescan) if missed else self._rules.rescan
-        self._next_scan = time.monotonic() + delay
+        self._inbox.next_scan = time.monotonic() + delay
         self._scanned.set()
 
-    def _known(self, name: str) -> bool:
-        return (
-            name in self._backlog
-            or name in self._in_flight
-            or name in self._holding
-            or name in self._inbox
-        )
+    def _is_known(self, name: str) -> bool:
+        return name in self._backlog or name in self._inbox or name in self._holding
 
     def _consider(self, name: str, *, direct: bool) -> None:
         """Look at one name and put it where it belongs; `direct`: run it now if it can be."""
-        with self._condition:
-            if name in self._in_flight:
-                self._again.add(name)
-                return
-        if name in self._backlog or command_stem(name) is None:
+        if name in self._backlog or command_stem(name) is None or self._inbox.is_given(name):
             return
         self._guarded(name, self._place, name, direct)
 
     def _place(self, name: str, direct: bool) -> None:
-        examined = self._sort_out(name, self._examine(name))
-        if examined is None:
+        envelope = self._sort_out(name, self._examine(name))
+        if envelope is None:
             return
-        inline = self._work.is_inline(examined.command)
-        if len(self._backlog) >= self._rules.max_pending:
-            self._work.run(
-                examined,
+        inline = self._work.is_inline(envelope.command)
+        if direct and inline and not self._backlog.has_inline and not self._resting():
+            self._run_here(envelope)
+        elif direct and not inline and not self._backlog.has_work and self._can_start():
+            self._start(name, envelope)
+        elif inline or len(self._backlog) < self._rules.max_pending:
+            self._backlog.push(envelope, inline=inline)
+        else:
+            self._run_here(
+                envelope,
                 Busy(f"{self._rules.max_pending} commands are waiting; send it again later"),
             )
-        elif direct and inline and not self._backlog.has_inline and not self._resting():
-            self._work.run(examined)
-        elif direct and not inline and not self._backlog.has_work and self._can_start():
-            self._start(name, examined)
-        else:
-            self._backlog.push(examined, inline=inline)
 
     def _dispatch(self) -> None:
         while self._can_start() and (name := self._backlog.pop_work()) is not None:
             self._start(name, None)
         for _ in range(_INLINE_TURN):
-            if self._resting() or (waiting := self._backlog.pop_inline()) is None:
+            if self._inbox.stopping or self._resting():
                 return
-            self._guarded(waiting, self._take, waiting)
+            waiting = self._backlog.pop_inline()
+            if waiting is None:
+                return
+            self._guarded(waiting, self._take_here, waiting)
+
+    def _take_here(self, name: str) -> None:
+        """Read a waiting name afresh; answer it in this thread if that cannot take long."""
+        envelope = self._sort_out(name, self._examine(name))
+        if envelope is None:
+            return
+        if self._work.is_inline(envelope.command) or envelope.timing.over(time.time()):
+            self._run_here(envelope)
+        else:  # it is another command by now, or has time again
+            self._backlog.push(envelope, inline=False)
+
+    def _run_here(self, envelope: Envelope, verdict: CommandFailure | None = None) -> None:
+        self._after(envelope.file.name, self._work.run(envelope, verdict, patient=False))
 
     def _start(self, name: str, envelope: Envelope | None) -> None:
-        with self._condition:
-            self._in_flight.add(name)
+        self._inbox.give(name)
         self._on_busy()
         self._pool.submit(lambda: self._work_on(name, envelope))
+
+    # -- a worker's thread --------------------------------------------------------------------
 
     def _work_on(self, name: str, envelope: Envelope | None) -> None:
         """A worker's task: one command."""
         try:
-            if envelope is not None:
-                self._guarded(name, self._work.run, envelope)
-            else:
-                self._guarded(name, self._take, name)
+            self._guarded(name, self._take_there, name, envelope)
         except Abandoned:
-            pass
-        except Exception:  # noqa: BLE001  a thread's top: the name is looked at again later
-            self._say("worker_failed", Level.ERROR, file=name, trace=traceback.format_exc())
-            self._health.break_down("a worker failed")
+            return
         finally:
-            with self._condition:
-                self._in_flight.discard(name)
-                if name in self._again:
-                    self._again.discard(name)
-                    self._inbox[name] = None
-                self._condition.notify()
+            self._inbox.take_back(name)
 
-    def _take(self, name: str) -> None:
-        """Read a waiting name afresh and run it."""
-        envelope = self._sort_out(name, self._examine(name))
+    def _take_there(self, name: str, envelope: Envelope | None) -> None:
+        if envelope is None:
+            envelope = self._sort_out(name, self._examine(name))
         if envelope is not None:
-            self._work.run(envelope)
+            self._after(name, self._work.run(envelope))
+
+    # -- either -------------------------------------------------------------------------------
 
     def _examine(self, name: str) -> Examined:
         return self._intake.examine(name, time.time())
@@ -318,25 +298,51 @@ class Feeder:
             return None
         return examined
 
+    def _after(self, name: str, fate: Fate) -> None:
+        if fate is Fate.ELSEWHERE:
+            self._holding.retry(name, now=time.monotonic(), delay=_SAME_ID)
+
     def _guarded(self, name: str, step: Callable[..., None], *args: object) -> None:
-        """Do a step; where the system refuses it for now, rest and look at the name again."""
+        """Do a step; whatever one file does to it, the others go on."""
+        own = threading.current_thread() is self._thread
+        if own:
+            self._busy_since = time.monotonic()
         try:
             step(*args)
             self._health.clear("claim")
+        except Abandoned:
+            raise
         except FileNotFoundError:
-            self._settler.check_folders()
+            self._steps.folders_stand()
         except OSError as error:
-            now = time.monotonic()
-            if error.errno in PASSING:
-                self._health.trouble("claim", f"cannot take commands: {error.strerror}")
-                self._rest_until = now + _STALL
-                self._holding.retry(name, now=now, delay=_STALL)
-            else:  # this file's own trouble: the others go on
-                self._say("file_stuck", Level.WARNING, file=name, reason=error.strerror)
-                self._holding.retry(name, now=now, delay=_STUCK)
+            self._put_off(name, error)
+        except Exception as error:  # noqa: BLE001  a thread's top, for one file of many
+            self._say("file_failed", Level.ERROR, file=name, trace=traceback.format_exc())
+            self._set_aside(name, error)
+        finally:
+            if own:
+                self._busy_since = None
+
+    def _put_off(self, name: str, error: OSError) -> None:
+        now = time.monotonic()
+        if error.errno in PASSING:
+            self._health.trouble("claim", f"cannot take commands: {error.strerror}")
+            self._rest_until = now + _STALL
+            self._holding.retry(name, now=now, delay=_STALL)
+        else:  # this file's own trouble
+            self._say("file_stuck", Level.WARNING, file=name, reason=error.strerror)
+            self._holding.retry(name, now=now, delay=_STUCK)
+
+    def _set_aside(self, name: str, error: Exception) -> None:
+        """A file that brings a fault of ours to light must not do so for ever."""
+        failure = InternalError(f"{type(error).__name__} while the file was looked at")
+        try:
+            self._settler.reject(Refusal(name, failure))
+        except OSError as trouble:
+            self._put_off(name, trouble)
 
     def _can_start(self) -> bool:
-        return self._pool.free and not self._resting()
+        return not self._inbox.stopping and self._pool.free and not self._resting()
 
     def _resting(self) -> bool:
         return time.monotonic() < self._rest_until

@@ -11,13 +11,14 @@ from ..protocol.facts import Fact, Level, Listener
 class Health:
     """The troubles of one root, each under a key; safe from any thread.
 
-    `broken` is set where the root must be taken down and started anew.
+    `broken` is set where the root must be taken down and started anew. `on_change` is called
+    with each new trouble, so that the heartbeat tells of it at once.
     """
 
-    def __init__(self, root: str, tell: Listener, on_broken: Callable[[], None]) -> None:
+    def __init__(self, root: str, tell: Listener, on_change: Callable[[], None]) -> None:
         self._root = root
         self._tell = tell
-        self._on_broken = on_broken
+        self._on_change = on_change
         self._lock = threading.Lock()
         self._troubles: dict[str, str] = {}
         self.broken: str | None = None
@@ -29,6 +30,7 @@ class Health:
             self._troubles[key] = reason
         if new:
             self._say("root_degraded", Level.WARNING, trouble=key, reason=reason)
+            self._on_change()
 
     def clear(self, key: str) -> None:
         if not self._troubles:  # the usual case, without the lock
@@ -45,7 +47,7 @@ class Health:
                 return
             self.broken = reason
         self._say("root_broken", Level.WARNING, reason=reason)
-        self._on_broken()
+        self._on_change()
 
     @property
     def reason(self) -> str | None:

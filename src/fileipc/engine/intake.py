@@ -116,7 +116,7 @@ class Intake:
         """The failure of a command whose file is not named after its id."""
         if parse_id(command_stem(name) or "") == command_id:
             return None
-        details = {"id": command_id, "file": name}
+        details = {"id": command_id, "file": ascii(name)[1:-1]}
         if self._known(command_id):
             return Duplicate(f"id {command_id} is in use already; use a new id", details=details)
         return InvalidCommand(

@@ -27,6 +27,8 @@ class WorkerPool:
         self._idle = 0
         self._busy = 0
         self._closed = False
+        self.on_free: Callable[[], None] = lambda: None
+        """Called whenever a thread is free again; must not block."""
 
     @property
     def free(self) -> bool:
@@ -72,6 +74,7 @@ class WorkerPool:
                     self._busy -= 1
                     if self._closed:
                         self._condition.notify_all()
+                self.on_free()
 
     def _next(self) -> Task | None:
         with self._condition:

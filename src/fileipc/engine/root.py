@@ -123,9 +123,15 @@ class Root:
         finally:
             if not self._stopping.is_set():
                 self.state = State.BROKEN
+            self._stop(serving)
+            self._serving = None
+
+    def _stop(self, serving: Serving) -> None:
+        try:
             # A broken root gives what runs a moment, not the whole drain.
             serving.stop(self._drain if self._stopping.is_set() else 1.0)
-            self._serving = None
+        except Exception:  # noqa: BLE001  a thread's top: the root may still be taken again
+            self._say("root_failed", Level.ERROR, trace=traceback.format_exc())
 
     def _pause(self, state: State, event: str, level: Level, reason: str, **more: str) -> None:
         """Note why the root is not served; said once, not at each try."""

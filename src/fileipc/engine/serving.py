@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-import msgspec
+from typing import Any, Protocol
 
 from ..config.owners import Owners
 from ..config.settings import Durability, Mode, RootSettings
@@ -20,41 +18,50 @@ from ..handlers.port import Handler, Scope
 from ..handlers.registry import Registry
 from ..protocol.facts import Fact, Level, Listener
 from ..protocol.identity import Identity
-from ..protocol.models import RootStatus
-from ..protocol.names import parse_id
-from ..protocol.times import iso
 from ..spool.atomic import GROUP, PRIVATE, Writer
 from ..spool.create import folder_group, folder_identity, prepare_root
 from ..spool.layout import Layout
 from ..spool.lock import DaemonLock, Holder
 from ..spool.store import Spool
 from ..watch.choose import make_observer
+from .control import Control
+from .execution import Executors
 from .feeder import Feeder, FeederRules
 from .health import Health
+from .heartbeat import BUSY_INTERVAL, IDLE_INTERVAL, Heartbeat
 from .intake import Intake, IntakeRules
 from .janitor import Janitor
 from .pool import WorkerPool
 from .recovery import recover_claims
 from .running import Running
 from .settle import Settler
-from .work import Executors, Work, WorkRules
+from .steps import Steps
+from .work import Work, WorkRules
 
-IDLE_INTERVAL = 20.0  # seconds between heartbeats of an idle root
-BUSY_INTERVAL = 1.0
 _KILL_TIME = 8.0  # seconds for killed handlers to be settled at a stop
+_FEEDER_TIME = 5.0  # seconds for the feeder to end what it is at
+_STEP_TIME = 10.0  # seconds for a change to the root that is under way
+_STUCK_AFTER = 30.0  # seconds at one file, after which the feeder is said to be stuck
+_serials = itertools.count(1)
+
+
+class RootListener(Listener, Protocol):
+    """Writes the facts of one root into that root."""
+
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a root gets from whoever runs it.
 
-    `open_log` makes the listener for one root's own log files once its folders exist; `wake`
-    asks the root's thread to look after it now.
+    `open_log` makes the listener for one root's own log files once its folders exist.
+    `import_main`: handlers may live in the program's main module.
     """
 
     identity: Identity
     tell: Listener
-    open_log: Callable[[RootSettings, Layout], Listener]
+    open_log: Callable[[RootSettings, Layout], RootListener]
     handlers: tuple[Handler, ...] = ()
     import_main: bool = False
 
@@ -65,86 +72,84 @@ class Serving:
     def __init__(
         self, settings: RootSettings, around: Surroundings, wake: Callable[[], None]
     ) -> None:
-        """Take the root: check it, lock it.
+        """Take the root: check it, lock it, build its parts.
 
         Raises:
             RootMissing, RootHeld, RootError: it cannot be served now.
         """
         self._settings = settings
-        self._identity = around.identity
         self._around = around
         self._wake = wake
         self.layout = Layout(settings.path, NATIVE)
         modes = GROUP if settings.mode is Mode.GROUP else PRIVATE
-        self._writer = Writer(modes, settings.durability is Durability.POWER)
-        prepare_root(self.layout, self._writer)
-        self._lock = DaemonLock(self.layout, self._writer)
+        writer = Writer(modes, settings.durability is Durability.POWER)
+        prepare_root(self.layout, writer)
+        self._lock = DaemonLock(self.layout, writer)
+        identity = around.identity
         self._lock.acquire(
             Holder(
-                instance=around.identity.instance,
-                pid=around.identity.pid,
-                host=around.identity.host,
-                started_at=around.identity.started_at,
+                instance=identity.instance,
+                pid=identity.pid,
+                host=identity.host,
+                started_at=identity.started_at,
             )
         )
         try:
-            self._build()
+            self._folders = self._folder_identities()
+            self._log = around.open_log(settings, self.layout)
+            self.health = Health(settings.name, self._tell, wake)
+            self._spool = Spool(self.layout, writer)
+            self._build(identity)
         except BaseException:
             self._lock.release()
             raise
 
-    def _build(self) -> None:
-        settings, name = self._settings, self._settings.name
-        self._folders = self._folder_identities()
-        log = self._around.open_log(settings, self.layout)
-
-        def tell(fact: Fact) -> None:
-            # Not into a root that was taken away: `rm -rf` would find it growing again.
-            if self.health.broken is None:
-                log(fact)
-            self._around.tell(fact)
-
-        self._tell: Listener = tell
-        self._abandon = threading.Event()
-        self.health = Health(name, tell, self._wake)
+    def _build(self, identity: Identity) -> None:
+        settings, name, tell = self._settings, self._settings.name, self._tell
+        limits = settings.limits
+        self._steps = Steps(self.layout, self.health)
         self._running = Running()
-        self._spool = Spool(self.layout, self._writer)
         self._settler = Settler(
             self._spool,
             NATIVE,
+            self._steps,
             root=name,
             tell=tell,
             health=self.health,
-            inline_limit=settings.limits.inline,
-            abandon=self._abandon,
+            inline_limit=limits.inline,
         )
-        intake = Intake(
+        self._intake = Intake(
             self._spool,
             NATIVE,
             IntakeRules(
-                max_bytes=settings.limits.command,
-                max_depth=settings.limits.depth,
+                max_bytes=limits.command,
+                max_depth=limits.depth,
                 default_ttl=settings.ttl,
                 stale_after=settings.stale_after,
                 owner_allowed=Owners(settings, folder_group(self.layout.path)).allows,
             ),
         )
-        self._registry = Registry.build(settings, self).with_handlers(self._around.handlers)
-        self._processes = ProcessExecutor(import_main=self._around.import_main)
-        self._executors = Executors(InlineExecutor(), self._processes, ChildExecutor())
-        work = Work(
+        control = Control(name, identity, self._spool, self._running)
+        registry = Registry.build(settings, control).with_handlers(self._around.handlers)
+        self._executors = Executors(
+            InlineExecutor(),
+            ProcessExecutor(import_main=self._around.import_main),
+            ChildExecutor(),
+        )
+        self._work = Work(
             self._spool,
+            self._steps,
             self._settler,
-            self._registry,
+            registry,
             self._executors,
             self._running,
             scope=Scope(root=self.layout.path, project=settings.project),
             rules=WorkRules(
-                owner=self._identity.instance,
-                pid=self._identity.pid,
-                host=self._identity.host,
+                owner=f"{identity.instance}.{next(_serials)}",
+                pid=identity.pid,
+                host=identity.host,
                 max_attempts=settings.max_attempts,
-                result_limit=settings.limits.response,
+                result_limit=limits.response,
             ),
             root=name,
             tell=tell,
@@ -153,9 +158,10 @@ class Serving:
         self._pool = WorkerPool(settings.workers, name)
         self._feeder = Feeder(
             self._spool,
-            intake,
+            self._intake,
+            self._steps,
             self._settler,
-            work,
+            self._work,
             self._pool,
             self.health,
             rules=FeederRules(
@@ -168,6 +174,7 @@ class Serving:
             tell=tell,
             on_busy=self._on_busy,
         )
+        control.feeder = self._feeder
         self._janitor = Janitor(
             self._spool,
             self._feeder,
@@ -181,16 +188,28 @@ class Serving:
         self._observer, self._watch_warning = make_observer(
             self.layout.commands, self._feeder, kind=settings.observer.value
         )
-        self._intake, self._work = intake, work
+        self._heartbeat = Heartbeat(
+            self._spool,
+            self._feeder,
+            self._running,
+            self._settler.tally,
+            self.health,
+            identity,
+            workers=settings.workers,
+            observer=self._observer.kind,
+            types=registry.names(),
+        )
         self._idle = False
 
     def start(self) -> None:
         """Recover, then watch, then scan: what comes in between is seen by one of the two."""
-        recovered = recover_claims(self._spool, self._intake, self._settler, self._work)
+        recovered = recover_claims(
+            self._spool, self._intake, self._steps, self._settler, self._work
+        )
         self._observer.start()
         self._feeder.start()
         self._feeder.wait_scanned(timeout=60.0)
-        self.beat("serving")
+        self._heartbeat.beat()
         self._say(
             "root_serving",
             Level.INFO,
@@ -209,91 +228,41 @@ class Serving:
             self._examine()
         if self.health.broken is None:
             self._janitor.tick()
-            self.beat("degraded" if self.health.reason else "serving")
+            self._heartbeat.beat()
         busy = bool(self._running) or self._feeder.waiting > 0 or self.health.reason is not None
         self._idle = not busy
         return BUSY_INTERVAL if busy else IDLE_INTERVAL
 
     def stop(self, drain: float) -> None:
-        """Take nothing new, let what runs end within `drain` seconds, then end it."""
-        self._observer.stop()
-        self._feeder.stop()
-        if not self._pool.drain(time.monotonic() + drain):
-            self._running.stop_all("interrupted")
-            if not self._pool.drain(time.monotonic() + _KILL_TIME):
-                self._abandon.set()
-                self._pool.drain(time.monotonic() + 1.0)
-        self._executors.close()
-        self._spool.claims.close()
-        if self.health.broken is None:
-            self.beat("stopped")
-        self._say("root_stopped", Level.INFO, waiting=self._feeder.waiting)
-        self._lock.release()
+        """Take nothing new, let what runs end within `drain` seconds, then end it.
+
+        The lock is given up last, and only once nothing of this daemon can change the root any
+        more; where that cannot be brought about, the process's end gives it up.
+        """
+        still = False
+        try:
+            self._observer.stop()
+            ended = self._feeder.stop(_FEEDER_TIME)
+            if not self._pool.drain(time.monotonic() + drain):
+                self._running.stop_all("interrupted")
+                if self.health.broken is not None:
+                    self._steps.hurry()
+                ended = self._pool.drain(time.monotonic() + _KILL_TIME) and ended
+            still = self._steps.close(_STEP_TIME)
+            self._executors.close()
+            self._spool.claims.close()
+            if self.health.broken is None:
+                self._heartbeat.beat("stopped")
+            self._say("root_stopped", Level.INFO, waiting=self._feeder.waiting, clean=ended)
+        finally:
+            if still:
+                self._lock.release()
+            self._log.close()
 
     def hurry(self) -> None:
         """Stop everything that runs, now."""
         self._running.stop_all("interrupted")
-        self._abandon.set()
-
-    # -- what ping and cancel ask -------------------------------------------------------------
-
-    def describe(self) -> dict[str, Any]:
-        return {
-            "version": self._identity.version,
-            "instance": self._identity.instance,
-            "uptime_s": round(time.monotonic() - self._identity.started, 3),
-            "root": self._settings.name,
-            "waiting": self._feeder.waiting,
-            "running": max(0, len(self._running) - 1),  # without the ping itself
-        }
-
-    def cancel(self, command_id: str) -> str:
-        target = parse_id(command_id)
-        if target is None:
-            return "unknown"
-        if self._running.stop(target, "cancelled"):
-            return "cancelling"
-        if self._feeder.cancel_waiting(target):
-            return "cancelled"
-        if self._running.stop(target, "cancelled"):  # it was taken in the meantime
-            return "cancelling"
-        return "unknown" if self._spool.find_final(target) is None else "finished"
-
-    # -- the heartbeat ------------------------------------------------------------------------
-
-    def beat(self, state: str) -> None:
-        """Write `status.json`."""
-        now = time.time()
-        oldest = self._feeder.oldest_arrival()
-        tally = self._settler.tally
-        status = RootStatus(
-            state=state,
-            reason=self.health.broken or self.health.reason,
-            instance=self._identity.instance,
-            pid=self._identity.pid,
-            pid_started=self._identity.pid_started,
-            host=self._identity.host,
-            boot_id=self._identity.boot_id,
-            version=self._identity.version,
-            started_at=self._identity.started_at,
-            timestamp=iso(now),
-            interval=IDLE_INTERVAL,
-            waiting=self._feeder.waiting,
-            running=len(self._running),
-            completed=tally.completed,
-            failed=tally.failed,
-            rejected=tally.rejected,
-            oldest_age=round(max(0.0, now - oldest), 1) if oldest is not None else 0.0,
-            workers=self._settings.workers,
-            observer=self._observer.kind,
-            types=list(self._registry.names()),
-        )
-        try:
-            self._spool.write_status(msgspec.json.encode(status))
-        except OSError as error:
-            self.health.trouble("status", f"cannot write status.json: {error.strerror}")
-        else:
-            self.health.clear("status")
+        self._steps.hurry()
 
     def _examine(self) -> None:
         """Break the root where a part of it died or was taken away."""
@@ -305,15 +274,26 @@ class Serving:
             self.health.break_down("the observer died")
         elif not self._feeder.alive:
             self.health.break_down("the feeder died")
+        elif self._feeder.at_it() > _STUCK_AFTER:
+            self.health.trouble("feeder", "the feeder is stuck at one file")
+        else:
+            self.health.clear("feeder")
 
     def _folder_identities(self) -> tuple[tuple[int, int] | None, ...]:
-        watched = (self.layout.path, self.layout.commands, self.layout.responses)
-        return tuple(folder_identity(path) for path in (*watched, self.layout.archive))
+        # The log's folder may go: it is made again by whoever writes there next.
+        kept = [path for path in self.layout.folders if path != self.layout.log]
+        return tuple(folder_identity(path) for path in kept)
 
     def _on_busy(self) -> None:
         if self._idle:
             self._idle = False
             self._wake()
+
+    def _tell(self, fact: Fact) -> None:
+        # Not into a root that was taken away: `rm -rf` would find it growing again.
+        if self.health.broken is None:
+            self._log(fact)
+        self._around.tell(fact)
 
     def _say(self, event: str, level: Level, **fields: Any) -> None:
         self._tell(Fact(event, level, self._settings.name, fields))

@@ -7,10 +7,7 @@ next start, and the handler never runs again.
 
 from __future__ import annotations
 
-import os
-import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,17 +19,12 @@ from ..protocol.facts import Fact, Level, Listener
 from ..protocol.models import Progress, Response, Status, error_info
 from ..protocol.names import command_stem, is_safe_stem, parse_id
 from ..protocol.times import day, iso
-from ..spool.atomic import PASSING
 from ..spool.store import CommandFile, Final, Spool
 from .health import Health
 from .intake import Envelope, Refusal
+from .steps import Steps
 
-_RETRY = (0.1, 0.5, 1.0, 2.0, 5.0)  # seconds between tries while the disk takes nothing
-_PREVIEW = 4096  # characters of a large result that stand in the response itself
-
-
-class Abandoned(Exception):
-    """The root is going down and the disk still takes nothing; the next start will settle."""
+_PREVIEW = 4096  # bytes of a large result that stand in the response itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,33 +48,38 @@ class Tally:
 
 
 class Settler:
-    """Writes final responses of one root; safe from any thread."""
+    """Writes final responses of one root; safe from any thread.
+
+    `patient` as in `Steps.do`: what a handler did must be told, however long the disk is full;
+    what may be done again need not wait.
+    """
 
     def __init__(
         self,
         spool: Spool,
         dialect: Dialect,
+        steps: Steps,
         *,
         root: str,
         tell: Listener,
         health: Health,
         inline_limit: int,
-        abandon: threading.Event,
     ) -> None:
         self._spool = spool
         self._dialect = dialect
+        self._steps = steps
         self._root = root
         self._tell = tell
         self._health = health
         self._inline_limit = inline_limit
-        self._abandon = abandon
         self.tally = Tally()
 
-    def settle(self, envelope: Envelope, end: End) -> None:
+    def settle(self, envelope: Envelope, end: End, *, patient: bool = True) -> None:
         """Commit the end of a claimed command and take everything away that it leaves.
 
         Raises:
-            Abandoned: the root stops while the disk takes nothing; the claim stays.
+            Abandoned: the root is given up; the claim stays for the next start.
+            OSError: not committed (`patient` False); the claim stays.
         """
         command, now = envelope.command, time.time()
         final = Final(command.id, day(now))
@@ -101,23 +98,28 @@ class Settler:
             meta=command.meta,
         )
         data = self._dialect.encode(response)
-        self.patiently(lambda: self._spool.commit(command.id, final.day, data, side))
-        self.finish(final, envelope.file.name, envelope.file)
+        self._steps.do(
+            lambda: self._spool.commit(command.id, final.day, data, side), patient=patient
+        )
         self._count(response)
+        self.finish(final, envelope.file.name, envelope.file, patient=patient)
         self._tell_settled(response)
 
-    def finish(self, final: Final, name: str | None, file: CommandFile | None) -> None:
+    def finish(
+        self, final: Final, name: str | None, file: CommandFile | None, *, patient: bool = True
+    ) -> None:
         """Everything after the commit point; may be repeated. No `name`: no command to archive."""
-        self.patiently(lambda: self._spool.publish_final(final))
-        untouched = name is None or self.patiently(
-            lambda: self._spool.archive_command(final, name, file)
+        do = self._steps.do
+        do(lambda: self._spool.publish_final(final), patient=patient)
+        untouched = name is None or do(
+            lambda: self._spool.archive_command(final, name, file), patient=patient
         )
-        self.patiently(lambda: self._spool.claims.release(final.command_id))
+        do(lambda: self._spool.claims.release(final.command_id), patient=patient)
         if not untouched:
             self._say("command_replaced", Level.WARNING, command_id=final.command_id, file=name)
 
     def settle_without_command(self, command_id: str, type_: str, failure: CommandFailure) -> None:
-        """Settle a claim whose command file is gone."""
+        """Settle a claim whose command file is gone; done by a start, which must not wait."""
         now = time.time()
         final = Final(command_id, day(now))
         response = Response(
@@ -129,9 +131,9 @@ class Settler:
             attempt=1,
         )
         data = self._dialect.encode(response)
-        self.patiently(lambda: self._spool.commit(command_id, final.day, data, None))
-        self.finish(final, None, None)
+        self._steps.do(lambda: self._spool.commit(command_id, final.day, data, None), patient=False)
         self._count(response)
+        self.finish(final, None, None, patient=False)
         self._tell_settled(response)
 
     def running(
@@ -149,8 +151,9 @@ class Settler:
             progress=progress,
             meta=envelope.command.meta,
         )
+        data = self._dialect.encode(response)
         try:
-            self._spool.publish_running(envelope.command.id, self._dialect.encode(response))
+            self._steps.do(lambda: self._spool.publish(envelope.command.id, data), patient=False)
         except OSError as error:
             self._health.trouble("write", f"cannot write responses: {error.strerror}")
 
@@ -164,14 +167,17 @@ class Settler:
             )
             self.reject(Refusal(name, failure))
             return
-        self.patiently(lambda: self._spool.publish_final(final))
-        self.patiently(lambda: self._spool.drop_command(name))
+        self._steps.do(lambda: self._spool.publish_final(final), patient=False)
+        self._steps.do(lambda: self._spool.drop_command(name), patient=False)
         self._say("command_repeated", Level.INFO, command_id=final.command_id)
 
     def reject(self, refusal: Refusal) -> None:
         """Set a file aside with its reason, and answer under its stem where that is safe.
 
         A response that is there is never overwritten, nor one that is still to come.
+
+        Raises:
+            OSError: it cannot be done now; doing it again later changes nothing.
         """
         failure, now = refusal.failure, time.time()
         stem = command_stem(refusal.name) or ""
@@ -185,7 +191,7 @@ class Settler:
         if answered:
             target = parse_id(stem) or stem
             data = self._dialect.encode(response)
-            self.patiently(lambda: self._spool.publish_running(target, data))
+            self._steps.do(lambda: self._spool.publish(target, data), patient=False)
         reason = {
             "file": ascii(refusal.name)[1:-1],
             "rejected_at": iso(now),
@@ -193,9 +199,7 @@ class Settler:
             "error": response.error,
         }
         try:
-            kept = self.patiently(
-                lambda: self._spool.reject(refusal.name, reason), only_passing=True
-            )
+            kept = self._steps.do(lambda: self._spool.reject(refusal.name, reason), patient=False)
         except FileNotFoundError:
             return  # withdrawn in the same moment
         self.tally.rejected += 1
@@ -208,36 +212,6 @@ class Settler:
                 response if answered else None,
             )
         )
-
-    def patiently(self, step: Callable[[], Any], *, only_passing: bool = False) -> Any:
-        """Do one step, again and again while the disk is full or failing.
-
-        A vanished command file is passed on; a vanished folder breaks the root. With
-        `only_passing` so is what more patience would not mend.
-        """
-        tries = 0
-        while True:
-            try:
-                done = step()
-            except OSError as error:
-                if isinstance(error, FileNotFoundError) and self.check_folders():
-                    raise
-                if only_passing and error.errno not in PASSING:
-                    raise
-                self._health.trouble("write", f"cannot write to the root: {error.strerror}")
-                if self._abandon.wait(_RETRY[min(tries, len(_RETRY) - 1)]):
-                    raise Abandoned from error
-                tries += 1
-            else:
-                self._health.clear("write")
-                return done
-
-    def check_folders(self) -> bool:
-        """Whether all folders of the root are there; breaks the root where one is gone."""
-        gone = [path for path in self._spool.layout.folders if not os.path.isdir(path)]
-        if gone:
-            self._health.break_down(f"{gone[0]} is gone")
-        return not gone
 
     def _awaited(self, stem: str) -> bool:
         """Whether a response of that name exists, or one of a command is to be expected."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from enum import Enum
 from typing import Protocol
 
 from ..config.settings import RootSettings
 from ..protocol.facts import Fact, Level
+from ..protocol.requests import Request
 from .root import Root, State
 from .serving import Surroundings
 
@@ -16,18 +16,10 @@ _START_POLL = 0.01
 _LAST_WORD = 12.0  # seconds past the drain for kills to be settled
 
 
-class Request(Enum):
-    """What the outside asks of the supervisor."""
-
-    STOP = "stop"
-    STOP_NOW = "stop_now"
-    RELOAD = "reload"
-
-
 class Requests(Protocol):
     """Where requests come from (signals, an embedding program)."""
 
-    def wait(self, timeout: float | None) -> set[Request]:
+    def wait(self, timeout: float | None) -> frozenset[Request]:
         """Block until there is a request, or for `timeout` seconds."""
         ...
 

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum
 
 import msgspec
 
@@ -18,16 +19,7 @@ from ..errors import (
     Interrupted,
     Outcome,
 )
-from ..executors.port import (
-    Call,
-    ChildCall,
-    Executor,
-    InlineCall,
-    Isolation,
-    Job,
-    ProcessCall,
-    ShrinkingExecutor,
-)
+from ..executors.port import Call, Isolation, Job
 from ..handlers.port import Handler, Scope
 from ..handlers.registry import Registry
 from ..protocol.facts import Fact, Level, Listener
@@ -35,42 +27,31 @@ from ..protocol.lifecycle import Recovery, Step, Traces, recover
 from ..protocol.models import Claim, Command, Progress
 from ..protocol.times import iso
 from ..spool.store import Spool
+from .execution import Executors
 from .intake import Envelope
 from .running import Attempt, Running
 from .settle import End, Settler
+from .steps import Abandoned, Steps
+
+_TYPE_KEPT = 100  # characters of a command's type that go into its claim
 
 
-@dataclass(frozen=True, slots=True)
-class Executors:
-    """One executor for each kind of call."""
+class Fate(Enum):
+    """What became of an envelope."""
 
-    inline: Executor[InlineCall]
-    process: ShrinkingExecutor[ProcessCall]
-    child: ShrinkingExecutor[ChildCall]
-
-    def run(self, call: Call, job: Job) -> msgspec.Raw:
-        match call:
-            case InlineCall():
-                return self.inline.run(call, job)
-            case ProcessCall():
-                return self.process.run(call, job)
-            case ChildCall():
-                return self.child.run(call, job)
-
-    def shrink(self) -> None:
-        """End processes that have been idle for a while."""
-        self.process.shrink()
-        self.child.shrink()
-
-    def close(self) -> None:
-        """End every process that is left."""
-        self.process.close()
-        self.child.close()
+    SETTLED = "settled"  # by this call
+    ANSWERED = "answered"  # it had been settled before
+    ELSEWHERE = "elsewhere"  # its id is in other hands
+    GONE = "gone"  # withdrawn, or another file took its place
+    PUT_BACK = "put_back"  # it waits again: the root stops
 
 
 @dataclass(frozen=True, slots=True)
 class WorkRules:
-    """`owner`, `pid` and `host` go into claims; `result_limit` in bytes."""
+    """`owner`, `pid` and `host` go into claims; `result_limit` in bytes.
+
+    `owner` must be another one each time a daemon takes the root.
+    """
 
     owner: str
     pid: int
@@ -79,12 +60,23 @@ class WorkRules:
     result_limit: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A call that may begin. `earlier`: an attempt before this one may have had effects."""
+
+    handler: Handler
+    call: Call
+    number: int
+    earlier: bool
+
+
 class Work:
     """Takes envelopes to their end; safe from any thread."""
 
     def __init__(
         self,
         spool: Spool,
+        steps: Steps,
         settler: Settler,
         registry: Registry,
         executors: Executors,
@@ -97,6 +89,7 @@ class Work:
         look_again: Callable[[str], None],
     ) -> None:
         self._spool = spool
+        self._steps = steps
         self._settler = settler
         self._registry = registry
         self._executors = executors
@@ -106,64 +99,108 @@ class Work:
         self._root = root
         self._tell = tell
         self._look_again = look_again
+        self._begun: set[str] = set()
 
     def is_inline(self, command: Command) -> bool:
         """Whether the daemon itself answers this, however busy the workers are."""
         handler = self._handler(command)
         return handler is None or handler.isolation is Isolation.INLINE
 
-    def run(self, envelope: Envelope, verdict: CommandFailure | None = None) -> None:
+    def run(
+        self, envelope: Envelope, verdict: CommandFailure | None = None, *, patient: bool = True
+    ) -> Fate:
         """Claim, run and settle; with a `verdict` settle with that failure instead of running.
 
-        An id that is in somebody's hands is left to them.
+        Args:
+            patient: see `Settler`; False only for what may be done again.
 
         Raises:
-            OSError: the claim cannot be written now; nothing has happened.
-            Abandoned: the root stops and the disk takes nothing.
+            OSError: it cannot be claimed (or, without patience, settled) now; do it again later.
+            Abandoned: the root is given up.
         """
         attempt = self._running.begin(envelope.command.id, envelope.command.type)
         if attempt is None:
-            return
+            return Fate.ELSEWHERE
         try:
-            self._walk(envelope, attempt, verdict)
+            return self._walk(envelope, attempt, verdict, patient)
         finally:
             self._running.end(attempt)
 
-    def _walk(self, envelope: Envelope, attempt: Attempt, verdict: CommandFailure | None) -> None:
+    def _walk(
+        self, envelope: Envelope, attempt: Attempt, verdict: CommandFailure | None, patient: bool
+    ) -> Fate:
         command_id = envelope.command.id
         final = self._spool.find_final(command_id)
-        if final is not None and not self._spool.claims.exists(command_id):
-            self._settler.repeat(envelope, final)
-            return
         if final is not None:
-            self._settler.finish(final, envelope.file.name, envelope.file)
-            return
-        now = time.time()
-        claim = self._claim(envelope, now, 1)
-        number = 1
-        if not self._spool.claims.take(command_id, claim):
-            recovery = self.judge(command_id, envelope.command)
-            number = recovery.attempt
-            if recovery.step is not Step.RUN:
-                self._settler.settle(envelope, self._lost(envelope, recovery, now))
-                return
-            self._spool.claims.retake(command_id, self._claim(envelope, now, number))
-        if not self._spool.still_there(envelope.file):
-            self._spool.claims.release(command_id)
-            if self._spool.exists(envelope.file.name):
-                self._look_again(envelope.file.name)  # another file took its place
+            if self._spool.claims.exists(command_id):
+                self._settler.finish(final, envelope.file.name, envelope.file, patient=patient)
             else:
-                self._say("command_withdrawn", Level.INFO, command_id=command_id)
-            return
-        end = self._attempt(envelope, attempt, number, now, verdict)
+                self._settler.repeat(envelope, final)
+            return Fate.ANSWERED
+        now = time.time()
+        ready = self._make_ready(envelope, now, verdict)
+        if ready is None:
+            return Fate.GONE
+        if isinstance(ready, End):
+            self._settler.settle(envelope, ready, patient=patient)
+            return Fate.SETTLED
+        self._begun.add(command_id)
+        end = self._attempt(envelope, attempt, ready, now)
         if end is None:
-            self._put_back(command_id)
-        else:
-            self._settler.settle(envelope, end)
+            self._put_back(envelope, ready, now)
+            return Fate.PUT_BACK
+        try:
+            self._settle(envelope, end, patient)
+        except OSError:
+            if not patient:  # it may simply be done again
+                self._begun.discard(command_id)
+            raise
+        self._begun.discard(command_id)
+        return Fate.SETTLED
+
+    # -- before the handler -------------------------------------------------------------------
+
+    def _make_ready(
+        self, envelope: Envelope, now: float, verdict: CommandFailure | None
+    ) -> _Ready | End | None:
+        """Claim, look a last time, find the handler; None: the command is gone.
+
+        Whatever goes wrong in here, nothing has run: a claim that is new is taken back.
+        """
+        command_id, number, earlier = envelope.command.id, 1, False
+        claim = self._claim(envelope, now, 1)
+        if not self._steps.do(lambda: self._spool.claims.take(command_id, claim), patient=False):
+            recovery = self.judge(command_id, envelope.command)
+            if recovery.step is not Step.RUN:
+                return self._lost(envelope, recovery, now)
+            number, earlier = recovery.attempt, not self._is_own(command_id)
+            again = self._claim(envelope, now, number)
+            self._steps.do(lambda: self._spool.claims.retake(command_id, again), patient=False)
+        try:
+            if not self._spool.still_there(envelope.file):
+                self._give_way(envelope)
+                return None
+            if verdict is not None:
+                raise verdict
+            envelope.timing.check(now)
+            handler, args = self._registry.resolve(envelope.command.type, envelope.command.args)
+            call = handler.prepare(args, self._scope)
+        except CommandFailure as refusal:
+            return _refused(refusal, number, earlier, _queue_ms(envelope, now))
+        except BaseException:
+            if not earlier:
+                with suppress(OSError, Abandoned):
+                    self._steps.do(lambda: self._spool.claims.release(command_id), patient=False)
+            raise
+        return _Ready(handler, call, number, earlier)
 
     def judge(self, command_id: str, command: Command | None) -> Recovery:
-        """What becomes of a claim that this daemon did not make."""
+        """What becomes of a claim that is there already."""
         claim = self._spool.claims.read(command_id)
+        if claim is not None and claim.owner == self._rules.owner and command is not None:
+            # Our own, from a try that failed before the handler began.
+            step = Step.SETTLE_INTERRUPTED if command_id in self._begun else Step.RUN
+            return Recovery(step, claim.attempt)
         handler = self._handler(command) if command is not None else None
         traces = Traces(
             command=command is not None,
@@ -174,51 +211,69 @@ class Work:
         )
         return recover(traces, max_attempts=self._rules.max_attempts)
 
+    def _is_own(self, command_id: str) -> bool:
+        claim = self._spool.claims.read(command_id)
+        return claim is not None and claim.owner == self._rules.owner and claim.attempt <= 1
+
+    def _give_way(self, envelope: Envelope) -> None:
+        """The file was withdrawn, or another took its place, before anything ran."""
+        command_id = envelope.command.id
+        self._steps.do(lambda: self._spool.claims.release(command_id), patient=False)
+        if self._spool.exists(envelope.file.name):
+            self._look_again(envelope.file.name)
+        else:
+            self._say("command_withdrawn", Level.INFO, command_id=command_id)
+
+    def _lost(self, envelope: Envelope, recovery: Recovery, now: float) -> End:
+        claim = self._spool.claims.read(envelope.command.id)
+        return End(
+            failure=lost_failure(recovery, claim),
+            attempt=recovery.attempt or (claim.attempt if claim else 1),
+            queue_ms=_queue_ms(envelope, now),
+        )
+
+    # -- the handler --------------------------------------------------------------------------
+
     def _attempt(
-        self,
-        envelope: Envelope,
-        attempt: Attempt,
-        number: int,
-        now: float,
-        verdict: CommandFailure | None,
+        self, envelope: Envelope, attempt: Attempt, ready: _Ready, now: float
     ) -> End | None:
         """One attempt; None where the command goes back to waiting."""
         queue_ms = _queue_ms(envelope, now)
-        try:
-            if verdict is not None:
-                raise verdict
-            envelope.timing.check(now)
-            handler, args = self._registry.resolve(envelope.command.type, envelope.command.args)
-            call = handler.prepare(args, self._scope)
-        except CommandFailure as refusal:
-            return End(failure=refusal, attempt=number - 1, queue_ms=queue_ms)
         began = time.monotonic()
-        limit = min(handler.timeout, max(0.0, envelope.timing.expires_at - now))
+        limit = min(ready.handler.timeout, max(0.0, envelope.timing.expires_at - now))
 
         def report(progress: Progress | None) -> None:
             ran = time.monotonic() - began
-            self._settler.running(envelope, progress, attempt=number, ran=ran, queue=queue_ms)
+            self._settler.running(envelope, progress, attempt=ready.number, ran=ran, queue=queue_ms)
 
         job = Job(
             id=envelope.command.id,
             type=envelope.command.type,
-            attempt=number,
+            attempt=ready.number,
             project=self._scope.project,
             deadline=began + limit,
             result_limit=self._rules.result_limit,
             stop=attempt.stop,
             report=report,
         )
-        self._say("command_started", Level.DEBUG, command_id=job.id, type=job.type, attempt=number)
-        result, failure = self._execute(call, job)
-        if isinstance(failure, Interrupted) and (
-            handler.idempotent or failure.actual_outcome is Outcome.NOT_STARTED
-        ):
-            return None
+        self._say(
+            "command_started",
+            Level.DEBUG,
+            command_id=job.id,
+            type=job.type,
+            attempt=ready.number,
+        )
+        result, failure = self._execute(ready.call, job)
+        if isinstance(failure, Interrupted) and attempt.stop.reason == "interrupted":
+            unbegun = failure.actual_outcome is Outcome.NOT_STARTED
+            if unbegun:
+                self._begun.discard(envelope.command.id)
+            if unbegun or ready.handler.idempotent:
+                return None
         return End(
             result=result,
             failure=failure,
-            attempt=number,
+            attempt=ready.number,
             queue_ms=queue_ms,
             duration_ms=round((time.monotonic() - began) * 1000),
         )
@@ -228,31 +283,37 @@ class Work:
             return self._executors.run(call, job), None
         except CommandFailure as told:
             return None, told
-        except Exception as error:  # noqa: BLE001  the executor's edge: a fault of ours is answered too
-            self._say(
-                "internal_error",
-                Level.ERROR,
-                command_id=job.id,
-                type=job.type,
-                trace=traceback.format_exc(),
-            )
-            return None, InternalError(f"{type(error).__name__}: {error}")
+        except Abandoned:
+            raise
+        except Exception as error:  # noqa: BLE001  the executor's edge: a fault of ours is told too
+            return None, self._own_fault(error, job.id, job.type)
 
-    def _lost(self, envelope: Envelope, recovery: Recovery, now: float) -> End:
-        claim = self._spool.claims.read(envelope.command.id)
-        spent = recovery.attempt or (claim.attempt if claim else 1)
-        return End(
-            failure=lost_failure(recovery, claim),
-            attempt=spent,
-            queue_ms=_queue_ms(envelope, now),
-        )
+    def _settle(self, envelope: Envelope, end: End, patient: bool) -> None:
+        try:
+            self._settler.settle(envelope, end, patient=patient)
+        except (OSError, Abandoned):
+            raise
+        except Exception as error:  # noqa: BLE001  the executor's edge: its result cannot be told
+            fault = self._own_fault(error, envelope.command.id, envelope.command.type)
+            end = End(failure=fault, attempt=end.attempt, queue_ms=end.queue_ms)
+            self._settler.settle(envelope, end, patient=patient)
 
-    def _put_back(self, command_id: str) -> None:
-        """Let a command wait again, as if it had not been started."""
-        with suppress(OSError):
-            self._spool.withdraw_response(command_id)
-        self._spool.claims.release(command_id)
+    def _put_back(self, envelope: Envelope, ready: _Ready, now: float) -> None:
+        """Let a command wait again because the root stops.
+
+        Where the handler had begun the claim stays, one attempt back: the stop costs it none,
+        but that it had begun must not be forgotten.
+        """
+        command_id = envelope.command.id
+        self._steps.do(lambda: self._spool.withdraw_response(command_id))
+        if ready.earlier or command_id in self._begun:
+            claim = self._claim(envelope, now, ready.number - 1)
+            self._steps.do(lambda: self._spool.claims.retake(command_id, claim))
+        else:
+            self._steps.do(lambda: self._spool.claims.release(command_id))
         self._say("command_put_back", Level.INFO, command_id=command_id)
+
+    # -- small things -------------------------------------------------------------------------
 
     def _handler(self, command: Command) -> Handler | None:
         try:
@@ -267,9 +328,14 @@ class Work:
             host=self._rules.host,
             attempt=attempt,
             claimed_at=iso(now),
-            type=envelope.command.type,
+            type=envelope.command.type[:_TYPE_KEPT],
             file=envelope.file.name,
         )
+
+    def _own_fault(self, error: Exception, command_id: str, type_: str) -> InternalError:
+        trace = "".join(traceback.format_exception(error))
+        self._say("internal_error", Level.ERROR, command_id=command_id, type=type_, trace=trace)
+        return InternalError(f"{type(error).__name__}: {error}")
 
     def _say(self, event: str, level: Level, **fields: object) -> None:
         self._tell(Fact(event, level, self._root, fields))
@@ -292,6 +358,18 @@ def lost_failure(recovery: Recovery, claim: Claim | None) -> CommandFailure:
 def cancelled_unrun() -> CommandFailure:
     """The failure of a command that was cancelled while it waited."""
     return Cancelled("cancelled while it was waiting", outcome=Outcome.NOT_STARTED)
+
+
+def _refused(refusal: CommandFailure, number: int, earlier: bool, queue_ms: int) -> End:
+    """The end of a command that does not run now; it may have had effects before."""
+    if earlier:
+        refusal = type(refusal)(
+            f"{refusal.message}; an earlier attempt had begun",
+            details=refusal.details,
+            outcome=Outcome.UNKNOWN,
+        )
+    attempt = max(number - 1, 1) if earlier else 0
+    return End(failure=refusal, attempt=attempt, queue_ms=queue_ms)
 
 
 def _queue_ms(envelope: Envelope, now: float) -> int:

@@ -7,17 +7,10 @@ import select
 import signal
 import time
 from contextlib import suppress
-from enum import Enum
 from types import FrameType
 from typing import Any
 
-
-class Request(Enum):
-    """What a signal asks for."""
-
-    STOP = "stop"  # SIGTERM, SIGINT: finish what runs, then end
-    STOP_NOW = "stop_now"  # the second of them: end at once
-    RELOAD = "reload"  # SIGHUP
+from ..protocol.requests import Request
 
 
 class SignalFlags:

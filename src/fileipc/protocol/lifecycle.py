@@ -26,7 +26,7 @@ class Step(Enum):
 class Traces:
     """What lies on disk of one id.
 
-    `attempt` is that of the claim; None where the claim cannot be read. `idempotent` is None
+    `attempt` is that of the claim (0: put back by a stop); None where the claim cannot be read. `idempotent` is None
     where the handler is not known (the command is gone, or its type no longer exists).
     """
 
@@ -58,7 +58,7 @@ def recover(traces: Traces, *, max_attempts: int) -> Recovery:
         return Recovery(Step.RUN, 1) if traces.command else Recovery(Step.NOTHING)
     if not traces.command or not traces.idempotent:
         return Recovery(Step.SETTLE_INTERRUPTED)
-    spent = 1 if traces.attempt is None else max(traces.attempt, 1)
+    spent = 1 if traces.attempt is None else max(traces.attempt, 0)
     if spent >= max_attempts:
         return Recovery(Step.SETTLE_CRASHED, spent)
     return Recovery(Step.RUN, spent + 1)

@@ -20,6 +20,10 @@ class Timing:
     expires_at: float
     stale_at: float
 
+    def over(self, now: float) -> bool:
+        """Whether the command may not run any more."""
+        return now >= min(self.expires_at, self.stale_at)
+
     def check(self, now: float) -> None:
         """Raise Expired or Stale where the command may not run any more."""
         if now >= self.expires_at:

@@ -44,7 +44,7 @@ class Writer:
         temporary = self.temporary(path)
         try:
             self._fill(temporary, data)
-            os.rename(temporary, path)
+            self._rename(temporary, path)
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)
@@ -78,7 +78,7 @@ class Writer:
                 self.replace(path, file.read())
             return
         try:
-            os.rename(temporary, path)
+            self._rename(temporary, path)
         finally:
             # Renaming onto another name of the same file does nothing at all.
             with suppress(FileNotFoundError):
@@ -97,21 +97,39 @@ class Writer:
             os.unlink(path)
         except FileNotFoundError:
             return False
+        except (IsADirectoryError, PermissionError):
+            if not os.path.isdir(path):
+                raise
+            os.rename(path, self.temporary(path))
         self.sync_folder(os.path.dirname(path))
         return True
 
-    def folder(self, path: str, *, shared: bool = False) -> None:
-        """Make a folder with the right mode; quietly keep one that is there."""
+    def folder(self, path: str, *, shared: bool = False, aside: bool = False) -> None:
+        """Make a folder with the right mode; quietly keep what is there.
+
+        With `aside` what is there and is no folder (a file, a link) is moved out of the way.
+        """
         try:
             os.mkdir(path, 0o700)
         except FileExistsError:
-            return
+            if not aside or (os.path.isdir(path) and not os.path.islink(path)):
+                return
+            os.rename(path, self.temporary(path))
+            os.mkdir(path, 0o700)
         if self.modes.folder & 0o2000:
             # The group of the root rules, even where the root itself lacks the setgid bit.
             with suppress(PermissionError):
                 os.chown(path, -1, os.stat(os.path.dirname(path)).st_gid)
         os.chmod(path, self.modes.shared_folder if shared else self.modes.folder)
         self.sync_folder(os.path.dirname(path))
+
+    def _rename(self, temporary: str, path: str) -> None:
+        """Rename over `path`; a folder that somebody put in a file's place is moved aside."""
+        try:
+            os.rename(temporary, path)
+        except IsADirectoryError:
+            os.rename(path, self.temporary(path))
+            os.rename(temporary, path)
 
     def sync_folder(self, path: str) -> None:
         if not self.durable:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ..protocol.names import command_stem
 from ..protocol.times import day
-from .layout import DAEMON_HOLDER, DAEMON_LOCK, LOCK_SUFFIX, Layout
+from .layout import DAEMON_HOLDER, DAEMON_LOCK, LOCK_SUFFIX
 from .store import Spool
 
 
@@ -61,9 +61,9 @@ def sweep(
     layout = spool.layout
     return Swept(
         responses=_sweep_responses(spool, now - ages.responses, is_claimed, at_most),
-        days=_sweep_days(spool, day(now - ages.archive)),
+        days=_sweep_days(spool, day(now - ages.archive), at_most),
         rejected=_sweep_folder(layout.rejected, now - ages.rejected, lambda _name: True, at_most),
-        temporaries=_sweep_temporaries(layout, now - ages.temporaries, is_claimed, at_most),
+        temporaries=_sweep_temporaries(spool, now - ages.temporaries, is_claimed, at_most),
     )
 
 
@@ -77,19 +77,29 @@ def _sweep_responses(
     return _sweep_folder(spool.layout.responses, before, removable, at_most)
 
 
-def _sweep_days(spool: Spool, oldest: str) -> int:
-    gone = [name for name in spool.load_days() if name < oldest]
-    for name in gone:
-        shutil.rmtree(f"{spool.layout.archive}/{name}", ignore_errors=True)
-    if gone:
-        spool.load_days()
-    return len(gone)
+def _sweep_days(spool: Spool, oldest: str, at_most: int) -> int:
+    """Remove archive days, oldest first; a large one goes in several sweeps."""
+    count, budget = 0, at_most
+    for name in sorted(each for each in spool.load_days() if each < oldest):
+        folder = f"{spool.layout.archive}/{name}"
+        for entry in os.listdir(folder)[:budget]:
+            with suppress(OSError):
+                _remove(f"{folder}/{entry}")
+            budget -= 1
+        if budget <= 0:
+            break
+        with suppress(OSError):
+            os.rmdir(folder)
+            count += 1
+    spool.load_days()
+    return count
 
 
 def _sweep_temporaries(
-    layout: Layout, before: float, is_claimed: Callable[[str], bool], at_most: int
+    spool: Spool, before: float, is_claimed: Callable[[str], bool], at_most: int
 ) -> int:
     """Leftovers: what is no command in `commands/`, hidden files elsewhere, stray claims."""
+    layout = spool.layout
 
     def hidden(name: str) -> bool:
         return name.startswith(".")
@@ -98,9 +108,17 @@ def _sweep_temporaries(
         if name in (DAEMON_LOCK, DAEMON_HOLDER):
             return False
         stem = name.removesuffix(LOCK_SUFFIX)
-        return not is_claimed(stem) and not os.path.lexists(layout.command(f"{stem}.json"))
+        claim = spool.claims.read(stem)
+        names = {f"{stem}.json", claim.file if claim else ""} - {""}
+        return not is_claimed(stem) and not any(map(spool.exists, names))
 
-    count = _sweep_folder(layout.commands, before, lambda name: command_stem(name) is None, at_most)
+    def written(name: str) -> bool:
+        return name.startswith(".") and name.endswith(".tmp")
+
+    count = _sweep_folder(layout.path, before, written, at_most)
+    count += _sweep_folder(
+        layout.commands, before, lambda name: command_stem(name) is None, at_most
+    )
     count += _sweep_folder(layout.responses, before, hidden, at_most)
     count += _sweep_folder(layout.locks, before, stray, at_most)
     with suppress(FileNotFoundError):

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import re
+import signal
 import stat
 import sys
 import time
@@ -125,6 +126,9 @@ class Spool:
         except OSError:
             return None
         try:
+            # Whoever opens it for writing meanwhile breaks the lease, and the kernel tells us by
+            # a signal: by default SIGIO, which would end the daemon. SIGURG is ignored by default.
+            fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
             fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
             fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         except OSError as error:
@@ -171,9 +175,9 @@ class Spool:
             self.writer.publish(result, self.layout.result(final.command_id))
         self.writer.publish(archived, self.layout.response(final.command_id))
 
-    def publish_running(self, command_id: str, response: bytes) -> None:
-        """Write or replace a response that is not final."""
-        self.writer.replace(self.layout.response(command_id), response)
+    def publish(self, stem: str, response: bytes) -> None:
+        """Write or replace a response that is not in the archive."""
+        self.writer.replace(self.layout.response(stem), response)
 
     def withdraw_response(self, stem: str) -> None:
         self.writer.remove(self.layout.response(stem))
@@ -222,14 +226,6 @@ class Spool:
     def response_exists(self, stem: str) -> bool:
         return os.path.lexists(self.layout.response(stem))
 
-    def read_response(self, stem: str, limit: int) -> bytes | None:
-        try:
-            fd = os.open(self.layout.response(stem), _READ)
-        except OSError:
-            return None
-        with open(fd, "rb") as file:
-            return file.read(limit)
-
     # -- rejecting ----------------------------------------------------------------------------
 
     def reject(self, name: str, reason: dict[str, object]) -> str:
@@ -252,7 +248,11 @@ class Spool:
     def load_days(self) -> tuple[str, ...]:
         """Look up which archive days exist, newest first."""
         with os.scandir(self.layout.archive) as entries:
-            days = [entry.name for entry in entries if _DAY.fullmatch(entry.name)]
+            days = [
+                entry.name
+                for entry in entries
+                if _DAY.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
+            ]
         self._days = tuple(sorted(days, reverse=True))
         return self._days
 
@@ -261,12 +261,17 @@ class Spool:
 
     def _in_day(self, day: str, name: str, data: bytes) -> None:
         path = f"{self.layout.archive}/{day}/{name}"
+        if day not in self._days:
+            self._make_day(day)
         try:
             self.writer.replace(path, data)
-        except FileNotFoundError:
-            self.writer.folder(f"{self.layout.archive}/{day}")
-            self.load_days()
+        except (FileNotFoundError, NotADirectoryError):
+            self._make_day(day)
             self.writer.replace(path, data)
+
+    def _make_day(self, day: str) -> None:
+        self.writer.folder(f"{self.layout.archive}/{day}", aside=True)
+        self.load_days()
 
     def _archived_result(self, final: Final) -> str:
         return f"{self.layout.archive}/{final.day}/{final.command_id}.result.json"
