@@ -86,7 +86,7 @@ def test_what_a_worker_cannot_take_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="already"):
         worker.handler("ping")(lambda args: None)
     with pytest.raises(ValueError, match="inside another"):
-        worker.handler()(lambda args: None)
+        worker.handler("inner")(lambda args: None)
 
 
 def test_an_error_of_a_thread_handler_is_told(tmp_path: Path) -> None:

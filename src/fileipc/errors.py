@@ -146,12 +146,6 @@ class QueryFailed(CommandFailure):
     meaning = "The database refused the query; the message is the database's own."
 
 
-class NoSpace(CommandFailure):
-    code = "no_space"
-    outcome = Outcome.UNKNOWN
-    meaning = "The result could not be stored for lack of space."
-
-
 class InternalError(CommandFailure):
     code = "internal_error"
     outcome = Outcome.UNKNOWN

@@ -33,9 +33,9 @@ AGE = Duration(1.0, YEARS)  # how long something stays
 MEMORY = Size(16 * MiB, 16 * 1024 * GiB)
 OUTPUT = Size(KiB, GiB)
 
-TYPE_PATTERN = "[a-z][a-z0-9_-]*"
+TYPE_PATTERN = "[a-z][a-z0-9_-]{0,199}"  # no longer than the `type` of a command may be
 TYPE_NAME = Text(
-    "a type's name: lower-case letters, digits, _ and -",
+    "a type's name: lower-case letters, digits, _ and -, at most 200",
     TYPE_PATTERN,
     lambda text: text.strip().lower().replace(" ", "_").replace(".", "_"),
 )
@@ -102,10 +102,15 @@ HANDLERS = Section(
             Flag(),
             "Whether it may be run again after a crash of the daemon.",
         ),
-        ENVIRONMENT,
+        Key(
+            "env",
+            ENVIRONMENT.kind,
+            "Environment variables that are passed on from the daemon; of exec handlers only.",
+        ),
         Key("memory", OrNull(MEMORY), "Address space of the handler.", default="no limit"),
     ),
     one_of=("python", "exec"),
+    belongs_to={"env": ("exec", "env is for exec handlers; take it away")},
     refused={"mcp": "mcp handlers are not supported by this version; use python or exec"},
 )
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
+from ..protocol import hints
 from . import units
 from .nodes import Place, Unfit
 
@@ -40,9 +40,9 @@ class Kind(Protocol):
 
 def near(word: str, known: Sequence[str]) -> str | None:
     """The nearest of the known words, where one is near."""
-    close = get_close_matches(word, known, n=1)
-    if close:
-        return close[0]
+    close = hints.near(word, known)
+    if close is not None:
+        return close
     folded = {name.casefold(): name for name in known}
     return folded.get(word.casefold().replace("-", "_"))
 

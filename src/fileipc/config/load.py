@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import ConfigError, Problem
-from .check import check_roots
+from .check import check_log_file, check_roots
 from .document import MAX_BYTES, parse
 from .drafts import Draft, choose, from_layer
 from .keys import TOP
@@ -119,6 +120,8 @@ def _load(path: str, only: Sequence[str]) -> Settings:
     drafts = [from_layer(layer, defaults) for layer in layers if "path" in layer.value]
     if only:
         drafts = choose(drafts, only, defaults, problems)
+    if "log" in found:
+        check_log_file(found["log"])
     values: dict[str, Any] = {
         key: found[key].value for key in ("version", "log", "stop_timeout") if key in found
     }
@@ -151,7 +154,11 @@ def _in_order(problems: Sequence[Problem], source: str | None) -> tuple[Problem,
 
 def _read(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
+        # A FIFO that nobody writes would be waited for when it is opened.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        with open(fd, "rb") as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise ConfigError((Problem(path, None, "", "is not a regular file"),))
             return file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from ..protocol.hints import MAX_NAMED, cut
 from .kinds import Kind, Schema, near
 from .nodes import Place, Unfit
 from .texts import Text
@@ -40,13 +41,15 @@ class Section:
     """The keys that make one settings struct.
 
     `one_of` names keys of which exactly one must be there; `refused` tells why a key that exists
-    elsewhere may not stand here.
+    elsewhere may not stand here; `belongs_to` maps a key to the one it makes sense beside, and to
+    what is said where that is not there.
     """
 
     struct: type[msgspec.Struct]
     keys: tuple[Key, ...]
     one_of: tuple[str, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
+    belongs_to: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     expected: str = "a mapping"
 
     def without(self, names: Iterable[str], reason: str) -> Section:
@@ -60,10 +63,13 @@ class Section:
         entries = place.entries()
         known = {key.name: key for key in self.keys}
         found: dict[str, Found] = {}
+        unknown = 0
         for name, value in entries.items():
             key = known.get(name)
             if key is None:
-                self._unknown(name, value, [*known])
+                unknown += 1
+                if unknown <= MAX_NAMED:
+                    self._unknown(name, value, [*known])
                 continue
             try:
                 found[name] = Found(key.kind.read(value), value)
@@ -72,7 +78,12 @@ class Section:
         for key in self.keys:
             if key.required and key.name not in entries:
                 place.refuse(f"missing; expected {key.kind.expected}", below=key.name)
+        if unknown > MAX_NAMED:
+            place.refuse(f"and {unknown - MAX_NAMED} more unknown keys")
         self._exactly_one(place, entries)
+        for name, (other, reason) in self.belongs_to.items():
+            if name in entries and other not in entries:
+                entries[name].refuse(reason)
         return found
 
     def read(self, place: Place) -> Any:
@@ -83,7 +94,8 @@ class Section:
         shown: dict[str, Any] = {}
         for key in self.keys:
             item = getattr(value, key.name, None)
-            if item is not None:
+            beside = self.belongs_to.get(key.name)
+            if item is not None and (beside is None or getattr(value, beside[0]) is not None):
                 shown[key.name] = key.kind.show(item, mask=mask)
         return shown
 
@@ -98,6 +110,10 @@ class Section:
         required = [key.name for key in self.keys if key.required]
         if required:
             made["required"] = required
+        if self.belongs_to:
+            made["dependentRequired"] = {
+                name: [other] for name, (other, _) in self.belongs_to.items()
+            }
         if self.one_of:
             made["oneOf"] = [{"required": [name]} for name in self.one_of]
         return made

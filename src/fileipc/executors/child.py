@@ -108,7 +108,10 @@ class ChildExecutor:
             if over and taken.reusable and not self._closed:
                 self._idle.put(taken)
                 return
-        taken.close()
+        if over and taken.reusable:
+            taken.close()
+        else:
+            taken.kill()
 
     @contextmanager
     def _waker(self, job: Job) -> Iterator[Waker]:

@@ -7,6 +7,11 @@ ends them, reaps them, and answers only when none is left. The daemon therefore 
 orphan or a zombie. When the daemon dies, even by SIGKILL, the socket says so and the program
 with all its descendants is killed.
 
+A program may stop or kill its minder, which has the same user. A stopped one is killed by the
+daemon with the whole tree. With one that is killed the tree is lost: what had left the program's
+process group by then goes to process 1 and cannot be told from other processes any more. The
+daemon kills the group, and says so.
+
 What goes over the socket are frames: a length (4 bytes, little endian) and a marshalled tuple;
 both ends are the same interpreter.
 
@@ -38,7 +43,7 @@ from typing import Any
 
 LINGER = 0.1  # seconds in which what a program left behind may end by itself
 LEFTOVER_GRACE = 0.5  # seconds between TERM and KILL for what it left behind
-KILL_LIMIT = 5.0  # seconds after which a process that not even SIGKILL ends is given up
+KILL_LIMIT = 3.0  # seconds after which a process that not even SIGKILL ends is given up
 MAX_FDS = 16
 _OWN_FDS = 64  # the minder's own descriptors lie above those that a program is given
 _END = (signal.SIGTERM, signal.SIGCONT)  # a stopped process would not hear the first
@@ -113,6 +118,8 @@ class Minder:
                 if not self._wait(None):
                     return
             elif message[0] == "run" and not self._run(*message[1:]):
+                while self._wait(None):  # the daemon tries to kill what is left, and this first
+                    pass
                 return
 
     def _run(self, grace: float, *program: Any) -> bool:

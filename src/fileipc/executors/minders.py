@@ -12,14 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import minder
+import psutil
+
+from . import minder, sweep
 from .port import ChildCall
 
-_SEND_TIMEOUT = 10.0  # a healthy minder reads at once
+_SEND_TIMEOUT = 2.0  # seconds, as all of these; a healthy minder reads at once
+_CLOSE_TIMEOUT = 2.0  # an idle one ends in milliseconds
+_DEATH_TIMEOUT = 2.0
 
 
 class MinderGone(Exception):
-    """The minder died; what it had in hand was killed as far as it is known."""
+    """The minder died; of what it had in hand the process group was killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class MinderProcess:
         except BaseException:
             ours.close()
             raise
+        self._seen = psutil.Process(self._process.pid)
         ours.settimeout(_SEND_TIMEOUT)
         self._socket = ours
         self._frames = minder.Frames(ours)
@@ -106,15 +111,29 @@ class MinderProcess:
             message = self._frames.next()
         return None
 
+    def stopped(self) -> bool:
+        """Whether somebody made it stand still."""
+        return sweep.stopped(self._seen)
+
+    def kill(self) -> None:
+        """End it and, while it still holds them together, all descendants of its program."""
+        sweep.kill_tree(self._seen)
+        self._kill_program()
+        self._socket.close()
+        self._reap(_DEATH_TIMEOUT)
+
     def close(self) -> None:
         """Let it go: it kills what it has in hand, to the last descendant, and ends."""
         self._socket.close()
+        if not self._reap(_CLOSE_TIMEOUT):
+            self.kill()
+
+    def _reap(self, timeout: float) -> bool:
         try:
-            self._process.wait(minder.KILL_LIMIT + 1)
+            self._process.wait(timeout)
         except subprocess.TimeoutExpired:
-            self._kill_program()
-            self._process.kill()
-            self._process.wait()
+            return False
+        return True
 
     def _understand(self, message: tuple[Any, ...]) -> NotStarted | Ended | None:
         if message[0] == "started":

@@ -6,6 +6,7 @@ import os
 import select
 import time
 from collections.abc import Callable
+from typing import Any
 
 from ..errors import CommandFailure, Crashed, Interrupted
 from .attempt import Attempt
@@ -18,7 +19,8 @@ from .streams import Kept, Pipe, Waker
 
 _CHUNK = 1 << 16
 _LAST_WORDS = 1 << 20  # bytes still read of a stream once all is over: what its pipe can hold
-_SLACK = 5.0  # seconds beyond the minder's own limits after which the minder is given up
+_SLACK = 1.0  # seconds beyond the minder's own limits after which the minder is given up
+_LOOK = 0.1  # seconds between two looks whether the minder was made to stand still
 
 
 class Program:
@@ -59,7 +61,8 @@ class Program:
                 ended = self._hear()
             elif self._give_up is None:
                 self._judge(closed())
-            elif time.monotonic() >= self._give_up:
+            elif self._minder.stopped() or time.monotonic() >= self._give_up:
+                self._minder.kill()
                 ended = Ended(None)
         self._drain()
         return self._end(ended)
@@ -69,7 +72,7 @@ class Program:
         if self._give_up is None:
             seconds = self._attempt.timeout()
         else:
-            seconds = max(0.0, self._give_up - time.monotonic())
+            seconds = min(_LOOK, max(0.0, self._give_up - time.monotonic()))
         return seconds * 1000 + 1
 
     def _judge(self, closed: bool) -> None:
@@ -90,7 +93,11 @@ class Program:
         except MinderGone as error:
             if self._failure is not None:
                 return Ended(None)
-            raise Crashed(f"{error}, and the program with it") from None
+            raise Crashed(
+                f"{error}, and the program's process group was killed; what had left that group "
+                "may still run",
+                details=self._last_words(),
+            ) from None
         if heard is None:
             return None
         self.over = True
@@ -128,15 +135,10 @@ class Program:
 
     def _end(self, ended: Ended) -> ChildEnd:
         if self._failure is not None:
-            self._failure.details.update(
-                stdout=self._stdout.tail_text(),
-                stderr=self._stderr.tail_text(),
-                stdout_bytes=self._stdout.total,
-                stderr_bytes=self._stderr.total,
-            )
+            self._failure.details.update(self._last_words())
             raise self._failure
         if ended.code is None:
-            raise Crashed("the program could not be ended, not even by SIGKILL")
+            raise Crashed("the program had to be killed with its minder, and has no exit code")
         return ChildEnd(
             exit_code=ended.code if ended.code >= 0 else None,
             signal=signal_name(-ended.code) if ended.code < 0 else None,
@@ -147,3 +149,11 @@ class Program:
             duration=time.monotonic() - self._attempt.started,
             enough=self._enough,
         )
+
+    def _last_words(self) -> dict[str, Any]:
+        return {
+            "stdout": self._stdout.tail_text(),
+            "stderr": self._stderr.tail_text(),
+            "stdout_bytes": self._stdout.total,
+            "stderr_bytes": self._stderr.total,
+        }

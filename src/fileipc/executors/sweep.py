@@ -1,4 +1,4 @@
-"""Killing a worker with everything it started."""
+"""Killing a helper process with everything it started."""
 
 from __future__ import annotations
 
@@ -36,6 +36,24 @@ def kill_tree(root: psutil.Process) -> None:
     with contextlib.suppress(psutil.Error):
         root.kill()
     _await_death([root, *gone.values()])
+    for pid in gone:  # orphans come to this process where it is process 1
+        with contextlib.suppress(OSError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+def end(process: psutil.Process) -> None:
+    """SIGKILL one process, and wait until it is dead."""
+    with contextlib.suppress(psutil.Error):
+        process.kill()
+    _await_death([process])
+
+
+def stopped(process: psutil.Process) -> bool:
+    """Whether it stands still until somebody lets it go on."""
+    try:
+        return process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+    except psutil.Error:
+        return False
 
 
 def alive(process: psutil.Process) -> bool:

@@ -7,17 +7,11 @@ clock, and a clock that is set would kill what has time left.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
-from importlib.machinery import ModuleSpec
-from multiprocessing import forkserver
-from multiprocessing.context import BaseContext
 from typing import Any
 
 import psutil
@@ -25,81 +19,112 @@ from pebble import ProcessPool
 
 from . import sweep
 from .edge import describe
-from .worker_process import Answer, Setup, begin, execute, hello
+from .fork_server import Late, preload, turn
+from .output import Output
+from .start_process import UNKNOWN_EXIT, OneProcess
+from .worker_process import Setup, begin, execute, hello
 
-_SAFE_PATH = "PYTHONSAFEPATH"
 _FORGET = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
-_PRELOAD = ["pebble.pool.process", f"{__package__}.forkserver_setup", execute.__module__]
-_METHOD = "forkserver" if sys.platform.startswith("linux") else "spawn"
-_launching = threading.Lock()
-"""One launch at a time: the fork server, the environment and `__main__` are the process's own."""
+_STATUS_WAIT = 2.0  # seconds in which the exit code of a process that broke off becomes known
+_PRELOAD = [
+    "pebble.pool.process",
+    f"{__package__}.forkserver_setup",
+    execute.__module__,
+    OneProcess.__module__,
+]
 
 
 class WorkerStartError(Exception):
     """A worker process could not be started."""
 
 
-def context() -> BaseContext:
-    """How workers are started: never by fork, for the daemon has threads."""
-    multiprocessing.set_forkserver_preload(_PRELOAD)
-    return multiprocessing.get_context(_METHOD)
+def prepare() -> None:
+    """To be called once before the first worker."""
+    preload(_PRELOAD)
 
 
 class Worker:
-    """One process for handlers. Not to be used by two threads at once.
+    """One process for handlers. Not to be used by two threads at once, but for `give_up`.
 
     `path` goes in front of its `sys.path`; `main`: it has loaded the program's main module;
-    `wake` is set by whoever wants its user to look up.
+    `wake` is set by whoever wants its user to look up; `output`: what its handlers print.
     """
 
-    def __init__(
-        self, ctx: BaseContext, path: tuple[str, ...], *, main: bool, timeout: float
-    ) -> None:
-        """Start it and wait, `timeout` seconds at most, until it answers.
-
-        Raises:
-            WorkerStartError: it did not.
-        """
+    def __init__(self, path: tuple[str, ...], *, main: bool) -> None:
         self.path = path
         self.main = main
         self.calls = 0
         self.wake = threading.Event()
         self._process: psutil.Process | None = None
-        self._last: Future[Answer] | None = None
-        reader, self._lifeline = ctx.Pipe(duplex=False)
-        forget = _FORGET if sys.flags.safe_path else (*_FORGET, _SAFE_PATH)
+        self._last: Future[Any] | None = None
+        self._given_up = False
+        self._context = OneProcess()
+        self._tied, self._lifeline = self._context.Pipe(duplex=False)
+        self.output = Output(*self._context.Pipe(duplex=False))
+        forget = _FORGET if sys.flags.safe_path else (*_FORGET, "PYTHONSAFEPATH")
         self._pool: Any = ProcessPool(
             max_workers=1,
             initializer=begin,
-            initargs=(Setup(reader, path, forget),),
-            context=ctx,
+            initargs=(Setup(self._tied, self.output.writer, path, forget),),
+            context=self._context,
         )
+
+    def launch(self, until: float) -> None:
+        """Start it and wait until it answers; `until` on the monotonic clock. `close` follows.
+
+        Raises:
+            WorkerStartError: it did not.
+        """
         try:
-            with _launching, _launch(main):
-                greeting = self._pool.schedule(hello)
-            self._process = psutil.Process(greeting.result(timeout))
-        except BaseException as error:
-            self.close()
-            if isinstance(error, Exception):
-                raise WorkerStartError(describe(error)) from error
+            try:
+                with turn(until, main=self.main):
+                    greeting = self._pool.schedule(hello)
+            finally:
+                pid = self._context.pid
+                self._process = None if pid is None else psutil.Process(pid)
+            greeting.add_done_callback(lambda _greeting: self.wake.set())
+            self.wake.wait(max(0.0, until - time.monotonic()))
+            if self._given_up or not greeting.done():
+                raise WorkerStartError("it did not answer in time")
+            greeting.result()
+        except WorkerStartError:
             raise
+        except Late as error:
+            raise WorkerStartError(str(error)) from None
+        except Exception as error:
+            raise WorkerStartError(describe(error)) from error
         finally:
-            # Without this end pebble cannot start a successor, which would be one unknown to
-            # us: a worker that dies, with whatever exit code, breaks its pool at once.
-            reader.close()
+            self._tied.close()
+
+    def give_up(self) -> None:
+        """Let `launch` end, from another thread."""
+        self._given_up = True
+        self.wake.set()
 
     def alive(self) -> bool:
         return self._process is not None and sweep.alive(self._process)
 
-    def start(self, order: bytes) -> Future[Answer]:
+    def start(self, order: bytes) -> Future[Any]:
         """Hand it a call: a pickled Order.
 
         Raises:
             RuntimeError: the worker is dead.
         """
         self.calls += 1
+        self.output.begin()
         self._last = self._pool.schedule(execute, (order,))
         return self._last
+
+    def exit_code(self) -> int | None:
+        """How the process of a broken pool ended (negative: a signal).
+
+        None: it runs, and so broke off by itself; UNKNOWN_EXIT: there is nobody who knows.
+        """
+        process = self._context.process
+        if process is None or process.pid is None:
+            return UNKNOWN_EXIT
+        process.join(_STATUS_WAIT)
+        return process.exitcode
 
     def kill(self) -> None:
         """End the process and all it started, now; `close` must follow."""
@@ -112,6 +137,7 @@ class Worker:
         self.kill()
         self._pool.join()
         self._lifeline.close()
+        self.output.close()
         if self._last is not None and self._last.done():
             _release(self._last.exception())
 
@@ -122,32 +148,6 @@ def _release(error: BaseException | None) -> None:
     A half-sent message among them would stay in memory in a circle, and Python 3.13 complains
     on stderr when its garbage collector meets it.
     """
-    while error is not None:
+    while isinstance(error, BaseException):
         traceback.clear_frames(error.__traceback__)
         error = error.__cause__
-
-
-@contextmanager
-def _launch(main: bool) -> Iterator[None]:
-    """Start helpers without running code of the current folder or, unasked, the main module.
-
-    multiprocessing starts its servers with `python -c`, which puts the current folder in front
-    of the path: a `socket.py` in a project would run. And each child loads the program's main
-    module anew, unless that is a package's `__main__`.
-    """
-    before = os.environ.get(_SAFE_PATH)
-    module = sys.modules["__main__"]
-    spec = module.__spec__
-    os.environ[_SAFE_PATH] = "1"
-    if not main:
-        module.__spec__ = ModuleSpec(f"{__package__}.__main__", None)
-    try:
-        if _METHOD == "forkserver":
-            forkserver.ensure_running()
-        yield
-    finally:
-        module.__spec__ = spec
-        if before is None:
-            del os.environ[_SAFE_PATH]
-        else:
-            os.environ[_SAFE_PATH] = before

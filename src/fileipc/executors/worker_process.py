@@ -24,23 +24,28 @@ from typing import Any
 from ..errors import CommandFailure, HandlerError
 from ..protocol.codec import encode_result
 from .edge import clean, describe, guarded
+from .leftovers import State
 from .minder import become_subreaper
 
-_DETAILS_LIMIT = 64 * 1024
+DETAILS_LIMIT = 64 * 1024
 
-Answer = tuple[str, bytes] | tuple[str, str, str, str, bytes]
-"""("ok", JSON), or ("failed", code, message, outcome, details as JSON)."""
+Said = tuple[str, bytes] | tuple[str, str, str, str, bytes]
+Answer = tuple[bool, str, bytes] | tuple[bool, str, str, str, str, bytes]
+"""("ok", JSON), or ("failed", code, message, outcome, details as JSON); an Answer begins with
+whether the worker is used up: the call left something behind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """How a worker is set up, once.
 
-    `lifeline` is the reading end of a pipe whose writing end only the daemon has. `path` goes in
-    front of `sys.path`. `forget` are environment variables that handlers must not see.
+    `lifeline` is the reading end of a pipe whose writing end only the daemon has. `output` takes
+    what handlers print. `path` goes in front of `sys.path`. `forget` are environment variables
+    that handlers must not see.
     """
 
     lifeline: Connection[Any, Any]
+    output: Connection[Any, Any]
     path: tuple[str, ...]
     forget: tuple[str, ...]
 
@@ -62,10 +67,13 @@ def begin(setup: Setup) -> None:
     os.setsid()  # Ctrl-C at the daemon's terminal goes to the daemon only
     _tie(setup.lifeline)
     become_subreaper()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # pebble's handler turns it into an exit code
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
-    os.dup2(2, 1)  # what a handler prints is no part of any result
     os.close(null)
+    os.dup2(setup.output.fileno(), 1)  # what a handler prints is no part of any result
+    os.dup2(1, 2)
+    setup.output.close()
     sys.stdin = open(0, closefd=False)  # noqa: SIM115  for the life of the process
     sys.stdout = sys.stderr
     for name in setup.forget:
@@ -81,15 +89,24 @@ def hello() -> int:
 def execute(data: bytes) -> Answer:
     """Run one pickled Order."""
     me = os.getpid()
+    before = State.now()
+    try:
+        said = _said(data)
+    finally:
+        if os.getpid() != me:
+            os._exit(0)  # a child that the handler forked and forgot to end: it must not answer
+    with contextlib.suppress(Exception):  # the handler may have put anything in its place
+        sys.stdout.flush()
+    return (State.now() != before, *said)
+
+
+def _said(data: bytes) -> Said:
     try:
         return "ok", _run(data)
     except CommandFailure as failure:
         return _failed(failure)
     except BaseException as error:  # noqa: BLE001  such as a MemoryError under the cap
         return _failed(HandlerError(describe(error)))
-    finally:
-        if os.getpid() != me:
-            os._exit(0)  # a child that the handler forked and forgot to end: it must not answer
 
 
 def _run(data: bytes) -> bytes:
@@ -111,9 +128,9 @@ def _call(order: Order) -> Any:
     return function(**order.arguments)
 
 
-def _failed(failure: CommandFailure) -> Answer:
+def _failed(failure: CommandFailure) -> Said:
     try:
-        details = bytes(encode_result(failure.details, limit=_DETAILS_LIMIT))
+        details = bytes(encode_result(failure.details, limit=DETAILS_LIMIT))
     except Exception:  # noqa: BLE001  a handler may put anything into the details
         details = b"{}"
     message = clean(str(failure.message))
@@ -161,4 +178,5 @@ def _limited(memory: int | None) -> Iterator[None]:
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        with contextlib.suppress(ValueError):  # the handler lowered it: the worker is used up
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import HandlerError, InvalidCommand
+from ..errors import HandlerError, Outcome, TooLarge
 from ..executors.port import DEFAULT_RESULT_LIMIT, ChildCall, ChildEnd, Isolation
 from ..protocol import codec
+from ..protocol.results import checked
 from .port import Scope
 from .program import clean_environment, end_details, find_program, how_it_ended
 
@@ -19,8 +20,9 @@ class ExecHandler:
 
     The object is `{"type": NAME, "args": {...}, "project": PATH}`; the program prints its result
     as one JSON value on stdout and ends with exit code 0. Anything else is `handler_error`, with
-    the exit code and the end of stderr in `details`. No shell is involved; the environment is
-    the allow-list of the configuration.
+    the exit code and the end of stderr in `details`; more than `limit` bytes are `too_large`.
+    What it printed is checked and passed on as it is: nothing is built of it here. No shell is
+    involved; the environment is the allow-list of the configuration.
     """
 
     name: str
@@ -51,17 +53,18 @@ class ExecHandler:
         if end.exit_code != 0:
             raise HandlerError(f"{self.name} {how_it_ended(end)}", details=details)
         if end.stdout_bytes > len(end.stdout):
-            raise HandlerError(
+            raise TooLarge(
                 f"{self.name} printed {end.stdout_bytes} bytes; the limit is {self.limit}",
-                details=details,
+                details={**details, "bytes": end.stdout_bytes, "limit": self.limit},
+                outcome=Outcome.FINISHED,
             )
         if not end.stdout.strip():
             raise HandlerError(
                 f"{self.name} printed nothing; it must print its result as JSON", details=details
             )
         try:
-            return codec.parse(end.stdout)
-        except (codec.Incomplete, InvalidCommand) as error:
+            return checked(end.stdout)
+        except ValueError as error:
             raise HandlerError(
                 f"{self.name} must print its result as JSON; what it printed is wrong: {error}",
                 details=details,

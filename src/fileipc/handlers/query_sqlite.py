@@ -11,6 +11,7 @@ import binascii
 import contextlib
 import math
 import os
+import re
 import sqlite3
 import stat
 import urllib.parse
@@ -30,6 +31,12 @@ _REFUSALS = frozenset({sqlite3.SQLITE_AUTH, sqlite3.SQLITE_READONLY, sqlite3.SQL
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _STORAGE = {int: "integer", float: "real", str: "text", bytes: "blob", type(None): "null"}
 _INT64 = 2**63
+# One step through SQL: what is text, a name or a comment is passed over as a whole.
+_STEP = re.compile(
+    r"""(?P<nothing>[ \t\n\f\r;]+ | --[^\n]* | /\*.*?(?:\*/|\Z))
+      | '[^']*'? | "[^"]*"? | `[^`]*`? | \[[^\]]*\]? | [^ \t\n\f\r;'"`\[/-]+ | .""",
+    re.DOTALL | re.VERBOSE,
+)
 
 
 def run(
@@ -75,7 +82,7 @@ def run(
         before = connection.total_changes
         with (
             guard.watching(connection),
-            contextlib.closing(_execute(connection, query, bound)) as cursor,
+            contextlib.closing(_execute(connection, _trimmed(query), bound)) as cursor,
         ):
             result = _rows(cursor, max_rows)
         if write:
@@ -135,6 +142,17 @@ def _value(place: str, value: Any) -> Any:
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
         raise InvalidArgs(f"{shown(place)}: SQLite integers have 64 bits")
     return value
+
+
+def _trimmed(query: str) -> str:
+    """The query without the empty statements (`;`) around it, which the module would count."""
+    if ";" not in query:
+        return query
+    start, end = len(query), 0
+    for step in _STEP.finditer(query):
+        if step["nothing"] is None:
+            start, end = min(start, step.start()), step.end()
+    return query[start:end]
 
 
 def _execute(

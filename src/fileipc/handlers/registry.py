@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from ..config.settings import BUILT_IN, RESERVED, SAFE_TYPES, HandlerSettings, RootSettings
 from ..errors import CommandFailure, Forbidden, UnknownType
 from ..protocol.args import custom_target, flatten
+from ..protocol.hints import cut, near
 from .analyze import AnalyzeHandler
 from .cancel import CancelHandler
-from .confine import shown
+from .confine import plain
 from .exec_handler import ExecHandler
 from .ping import PingHandler
 from .port import Handler, RootControl
@@ -88,10 +88,10 @@ class Registry:
 
     def _unknown(self, name: str) -> CommandFailure:
         known = self.names()
-        near = get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(known)}"
+        close = near(name, known)
+        hint = f"did you mean {close}?" if close else f"known are: {', '.join(known)}"
         return UnknownType(
-            f"no type {shown(name)} in this root; {hint}", details={"known": list(known)}
+            f"no type {plain(cut(name))} in this root; {hint}", details={"known": list(known)}
         )
 
     def _forbidden(self, name: str) -> CommandFailure:
@@ -142,6 +142,7 @@ def _configured(name: str, settings: HandlerSettings, limit: int) -> Handler:
             target=settings.python,
             idempotent=settings.idempotent,
             timeout=settings.timeout,
+            memory=settings.memory,
         )
     return ExecHandler(
         name=name,

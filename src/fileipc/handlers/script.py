@@ -101,16 +101,17 @@ class ScriptHandler:
 def matches(pattern: str, path: str) -> bool:
     """Whether a path fits an allow-list pattern: `*`, `?` and `[...]` stay within one part of
     the path; a part `**` stands for any number of folders."""
-    return _fit(pattern.removeprefix("./").split("/"), path.split("/"))
-
-
-def _fit(patterns: list[str], parts: list[str]) -> bool:
-    if not patterns:
-        return not parts
-    first, rest = patterns[0], patterns[1:]
-    if first == "**":
-        return any(_fit(rest, parts[skipped:]) for skipped in range(len(parts) + 1))
-    return bool(parts) and fnmatchcase(parts[0], first) and _fit(rest, parts[1:])
+    parts = path.split("/")
+    # How many parts the pattern so far may stand for; a set, so that each is looked at once.
+    ends = {0}
+    for wanted in pattern.removeprefix("./").split("/"):
+        if not ends:
+            return False
+        if wanted == "**":
+            ends = set(range(min(ends), len(parts) + 1))
+        else:
+            ends = {end + 1 for end in ends if end < len(parts) and fnmatchcase(parts[end], wanted)}
+    return len(parts) in ends
 
 
 def _finish(script: str, end: ChildEnd) -> dict[str, Any]:

@@ -24,6 +24,8 @@ from .search_stream import Matches
 
 MAX_PATTERN = 64 * 1024  # bytes
 MAX_GLOBS = 100
+_CAPTURE = 6 * MAX_PATTERN  # bytes: an explanation repeats the pattern before its reason
+_READABLE = 1024  # characters of an explanation that are worth reading whole
 _MEMORY = 1024 * 1024 * 1024  # bytes ripgrep may take: one endless line is held whole
 _ALWAYS_SKIPPED = (".git", ".ipc")
 _BY_DESCRIPTOR = os.path.isdir("/proc/self/fd")
@@ -91,7 +93,7 @@ class SearchHandler:
             env={"PATH": os.defpath, "LANG": "C.UTF-8"},
             finish=functools.partial(_finish, matches, opened),
             sink=matches,
-            capture=64 * 1024,
+            capture=_CAPTURE,
             memory=_MEMORY,
             pass_fds=place.pass_fds,
         )
@@ -164,7 +166,8 @@ def _finish(matches: Matches, opened: Opened, end: ChildEnd) -> dict[str, Any]:
     complaint = tail(end.stderr).replace(_PASSED, plain(opened.relative))
     if not end.enough and not matches.complete:
         if end.exit_code == 2:
-            raise InvalidArgs(_explanation(complaint), details={"reason": "bad_pattern"})
+            whole = end.stderr.decode("utf-8", "replace").replace(_PASSED, plain(opened.relative))
+            raise InvalidArgs(_explanation(whole), details={"reason": "bad_pattern"})
         raise HandlerError(f"ripgrep {how_it_ended(end)}", details={"stderr": complaint})
     result = matches.result()
     if complaint.strip():
@@ -173,8 +176,18 @@ def _finish(matches: Matches, opened: Opened, end: ChildEnd) -> dict[str, Any]:
 
 
 def _explanation(complaint: str) -> str:
-    text = complaint.strip().removeprefix("rg: ")
-    return text.partition("\n\nConsider enabling")[0] or "ripgrep refused the arguments"
+    """ripgrep's own words; of endless ones the lines that name the reason."""
+    text = complaint.strip().removeprefix("rg: ").partition("\n\nConsider enabling")[0]
+    if len(text) > _READABLE:
+        lines = text.splitlines()
+        reasons = [line for line in lines if line.startswith("error: ")] or lines[:1]
+        text = "\n".join(_shortened(line) for line in reasons)[:_READABLE]
+    return text or "ripgrep refused the arguments"
+
+
+def _shortened(line: str) -> str:
+    half = _READABLE // 4
+    return line if len(line) <= 2 * half else f"{line[:half]} ... {line[-half:]}"
 
 
 def find_ripgrep() -> str | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import msgspec
 
 from ..errors import InvalidArgs
+from .hints import MAX_NAMED, cut, first, near
 
 T = TypeVar("T")
 
@@ -60,8 +60,13 @@ def validate(args: Mapping[str, Any], shape: type[T], *, alias: str | None = Non
         flat[alias] = flat.pop("target")
     unknown = [key for key in flat if key not in fields]
     if unknown:
+        told = first(unknown, lambda key: _unknown(key, fields), "unknown arguments")
         raise InvalidArgs(
-            "; ".join(_unknown(key, fields) for key in unknown), details={"unknown": unknown}
+            "; ".join(told),
+            details={
+                "unknown": [cut(key) for key in unknown[:MAX_NAMED]],
+                "unknown_count": len(unknown),
+            },
         )
     try:
         return msgspec.convert(flat, shape)
@@ -70,9 +75,9 @@ def validate(args: Mapping[str, Any], shape: type[T], *, alias: str | None = Non
 
 
 def _unknown(key: str, fields: tuple[str, ...]) -> str:
-    near = get_close_matches(key, fields, n=1)
-    hint = f"did you mean `{near[0]}`?" if near else f"known are: {', '.join(fields) or 'none'}"
-    return f"unknown argument `{key}`; {hint}"
+    close = near(key, fields)
+    hint = f"did you mean `{close}`?" if close else f"known are: {', '.join(fields) or 'none'}"
+    return f"unknown argument `{cut(key)}`; {hint}"
 
 
 def _readable(message: str) -> str:

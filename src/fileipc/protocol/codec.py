@@ -7,38 +7,30 @@ refused with its place. Out: UTF-8, RFC 8259, no NaN.
 
 from __future__ import annotations
 
-import codecs
 import json
 import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import msgspec
 
-from ..errors import FileipcError, InvalidCommand, Outcome, TooLarge
+from ..errors import InvalidCommand
+from .encodings import Incomplete as Incomplete
+from .encodings import as_text
+from .hints import cut, first, near
 from .models import Claim, Command, Response
 from .names import parse_id
+from .results import MAX_DIGITS
+from .results import encode_result as encode_result
 
 MAX_DEPTH = 64
-_MAX_DIGITS = 400
+MAX_TYPE = 200  # characters
 _FIELDS = frozenset(Command.__struct_fields__)
-_BOMS: tuple[tuple[bytes, str], ...] = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 _PAD = "\x00 \t\r\n"
 _CUT_NUMBER = re.compile(r"-|\.|[eE][+-]?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-class Incomplete(FileipcError):
-    """The text ends too early: a writer may still be at work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +66,13 @@ def decode_command(raw: bytes, max_depth: int = MAX_DEPTH) -> Decoded:
     for name, number in (("ttl", command.ttl), ("timestamp", command.timestamp)):
         if isinstance(number, float) and not math.isfinite(number):
             raise InvalidCommand(f"{name} must be a finite number", details={"field": name})
-    warnings = [_unknown(key) for key in value if key not in _FIELDS]
+    if len(command.type) > MAX_TYPE:
+        raise InvalidCommand(
+            f"type has {len(command.type)} characters; the limit is {MAX_TYPE}",
+            details={"field": "type"},
+        )
+    unknown = [key for key in value if key not in _FIELDS]
+    warnings = first(unknown, _unknown, "unknown fields were ignored")
     if canonical != command.id:
         warnings.append(f"id was read in lower case: {canonical}")
         command = msgspec.structs.replace(command, id=canonical)
@@ -83,7 +81,7 @@ def decode_command(raw: bytes, max_depth: int = MAX_DEPTH) -> Decoded:
 
 def parse(raw: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
     """Read one JSON value; errors as for `decode_command`."""
-    text = _text(raw)
+    text = as_text(raw)
     if not text.strip(_PAD):
         raise Incomplete("the file is empty")
     try:
@@ -122,27 +120,6 @@ def encode(value: Any) -> bytes:
     return msgspec.json.encode(value)
 
 
-def encode_result(value: Any, *, limit: int) -> msgspec.Raw:
-    """A handler's result as JSON, ready to stand in a response.
-
-    Dates, UUIDs, decimals and bytes (base64) become text, sets become lists; NaN and the
-    infinities become the texts "NaN", "Infinity" and "-Infinity".
-
-    Raises:
-        TypeError, ValueError: the value has no JSON form.
-        TooLarge: more than `limit` bytes.
-    """
-    plain = _finite(msgspec.to_builtins(value, str_keys=True), MAX_DEPTH * 4)
-    data = msgspec.json.encode(plain)
-    if len(data) > limit:
-        raise TooLarge(
-            f"the result has {len(data)} bytes, more than the limit of {limit}",
-            outcome=Outcome.FINISHED,
-            details={"bytes": len(data), "limit": limit},
-        )
-    return msgspec.Raw(data)
-
-
 def decode_response(raw: bytes) -> Response:
     """Read a response; raises ValueError where it is not one."""
     return msgspec.json.decode(raw, type=Response)
@@ -154,46 +131,6 @@ def decode_claim(raw: bytes) -> Claim | None:
         return msgspec.json.decode(raw, type=Claim)
     except (ValueError, RecursionError):
         return None
-
-
-def _finite(value: Any, depth: int) -> Any:
-    if isinstance(value, float):
-        if math.isfinite(value):
-            return value
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    if depth <= 0:
-        raise ValueError("the result is nested too deeply")
-    if isinstance(value, dict):
-        return {key: _finite(item, depth - 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item, depth - 1) for item in value]
-    return value
-
-
-def _text(raw: bytes) -> str:
-    for bom, encoding in _BOMS:
-        if len(raw) < len(bom) and raw and bom.startswith(raw):
-            raise Incomplete("the text ends within its byte order mark")
-        if raw.startswith(bom):
-            return _decoded(raw[len(bom) :], encoding)
-    if raw[:4].count(0) == 2 and len(raw) % 2 == 0 and raw[:1] != raw[1:2]:
-        return _decoded(raw, "utf-16-le" if raw[1] == 0 else "utf-16-be")
-    return _decoded(raw, "utf-8")
-
-
-def _decoded(raw: bytes, encoding: str) -> str:
-    try:
-        return raw.decode(encoding)
-    except UnicodeDecodeError as error:
-        if error.end >= len(raw) and "unexpected end" in error.reason:
-            raise Incomplete(f"the text ends within a character ({encoding})") from None
-        if "truncated" in error.reason:
-            raise Incomplete(f"the text ends within a character ({encoding})") from None
-        raise InvalidCommand(
-            f"not {encoding.upper()} text: byte 0x{raw[error.start]:02x} at offset {error.start}; "
-            "write commands as UTF-8",
-            details={"offset": error.start, "encoding": encoding},
-        ) from None
 
 
 def _unterminated(error: json.JSONDecodeError) -> bool:
@@ -222,8 +159,8 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > _MAX_DIGITS:
-        raise InvalidCommand(f"a number of {len(digits)} digits; the limit is {_MAX_DIGITS}")
+    if len(digits) > MAX_DIGITS:
+        raise InvalidCommand(f"a number of {len(digits)} digits; the limit is {MAX_DIGITS}")
     return int(digits)
 
 
@@ -264,11 +201,10 @@ def _explain(error: msgspec.ValidationError, value: dict[str, Any]) -> str:
 
 
 def _unknown(key: str) -> str:
-    near = get_close_matches(key, _FIELDS, n=1)
-    hint = f"; did you mean `{near[0]}`?" if near else ""
+    close = near(key, Command.__struct_fields__)
+    hint = f"; did you mean `{close}`?" if close else ""
     return f"unknown field {_short(key)} was ignored{hint}"
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=True, default=repr)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return cut(json.dumps(value, ensure_ascii=True, default=repr))
