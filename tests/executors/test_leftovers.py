@@ -116,6 +116,41 @@ def test_a_minder_that_dies_takes_its_program_with_it(
     assert until(lambda: not running(written_pid(tmp_path / "pid")))
 
 
+STANDING = {
+    "at once": "kill -STOP $PPID; sleep 300",
+    "when it is told to end": "trap 'kill -STOP $PPID' TERM; while :; do sleep 0.01; done",
+}
+
+
+@pytest.mark.parametrize("when", STANDING)
+def test_a_program_that_stops_its_minder_is_ended_at_the_deadline_with_all_it_started(
+    executor: ChildExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    monkeypatch.setattr("fileipc.executors.program._SLACK", 3600.0)  # the patience is not used up
+    script = f"""
+        setsid sh -c 'echo $$ > {tmp_path}/own; exec sleep 300' &
+        while [ ! -s {tmp_path}/own ]; do sleep 0.01; done
+        echo $PPID > {tmp_path}/minder; echo $$ > {tmp_path}/pid; echo ready
+        {STANDING[when]}
+    """
+    with pytest.raises(Timeout) as caught:
+        executor.run(shell(script, grace=1.0), job(1.0))
+    assert caught.value.details["stdout"] == "ready\n"
+    pids = [written_pid(tmp_path / name) for name in ("own", "minder", "pid")]
+    assert [pid for pid in pids if running(pid)] == []
+    assert value(executor.run(program("true"), job()))["exit_code"] == 0
+
+
+def test_a_program_that_kills_its_minder_is_told_what_may_be_left(
+    executor: ChildExecutor, tmp_path: Path
+) -> None:
+    script = f"echo $$ > {tmp_path}/pid; echo last words; kill -KILL $PPID; exec sleep 300"
+    with pytest.raises(Crashed, match="may still run") as caught:
+        executor.run(shell(script), job())
+    assert caught.value.details["stdout"] == "last words\n"
+    assert until(lambda: not running(written_pid(tmp_path / "pid")))
+
+
 def test_the_end_interrupts_what_runs_and_leaves_nothing(tmp_path: Path) -> None:
     before = len(minders())
     executor = ChildExecutor()

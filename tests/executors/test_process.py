@@ -164,7 +164,7 @@ def test_a_process_that_exits_is_a_crash_and_the_next_call_is_served(
     with pytest.raises(Crashed) as caught:
         executor.run(work("dies", code=code), job())
     assert caught.value.actual_outcome is Outcome.UNKNOWN
-    assert caught.value.details.get("exit_code", 0) == code
+    assert caught.value.details == {"exit_code": code}
     assert value(executor.run(work("add", a=1, b=1), job())) == 2
 
 

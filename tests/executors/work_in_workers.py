@@ -6,15 +6,18 @@ import ctypes
 import datetime
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from pathlib import Path
 from typing import Any
 
-from fileipc.errors import CommandFailure, NotFound, Outcome
+from fileipc.errors import ERROR_TABLE, CommandFailure, NotFound, Outcome
+from fileipc.executors import worker_process
 
 
 def add(a: int, b: int) -> int:
@@ -141,3 +144,68 @@ def forks_and_forgets() -> str:
 
 def hoards(size: int) -> int:
     return len(bytearray(size))
+
+
+def waits_for(pid_file: str, go: str) -> str:
+    Path(pid_file).write_text(f"{os.getpid()}\n")
+    while not Path(go).exists():
+        time.sleep(0.01)
+    return "went on"
+
+
+def signals_its_parent(number: int) -> int:
+    os.kill(os.getppid(), number)
+    return os.getpid()
+
+
+def stops_its_parent_and_exits() -> None:
+    os.kill(os.getppid(), signal.SIGSTOP)
+    os._exit(3)
+
+
+def plants(answer: Any) -> int:
+    """From the next call on this worker answers what it likes."""
+    setattr(worker_process, "execute", lambda _data: answer)  # noqa: B010  mypy knows its type
+    return os.getpid()
+
+
+def raises(code: str, outcome: str | None = None) -> None:
+    raise ERROR_TABLE[code]("in its own words", outcome=Outcome(outcome) if outcome else None)
+
+
+def prints(size: int, last: str, kind: str) -> str:
+    sys.stdout.write("x" * size)
+    os.write(2, last.encode())
+    if kind == "fails":
+        raise ValueError("bad luck")
+    if kind == "exits":
+        os._exit(1)
+    return "quiet"
+
+
+def leaves_behind(kind: str, folder: str) -> int:
+    if kind == "timer":
+        threading.Timer(3600, os._exit, (1,)).start()
+    elif kind == "daemon thread":
+        threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()
+    elif kind == "child":
+        child = subprocess.Popen(["sleep", "3600"])
+        Path(folder, "left").write_text(f"{child.pid}\n")
+    elif kind == "orphan":
+        script = f"setsid sh -c 'echo $$ > {folder}/left; exec sleep 3600' &"
+        subprocess.run(["sh", "-c", script], check=True)
+    elif kind == "alarm":
+        signal.alarm(3600)
+    elif kind == "umask":
+        os.umask(0o123)
+    elif kind == "limit":
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    return os.getpid()
+
+
+def ends_itself(how: str) -> None:
+    if how == "descriptors":
+        os.closerange(3, 256)
+    else:
+        os.kill(os.getpid(), getattr(signal, how))
+        time.sleep(60)

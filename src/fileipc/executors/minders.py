@@ -117,8 +117,8 @@ class MinderProcess:
 
     def kill(self) -> None:
         """End it and, while it still holds them together, all descendants of its program."""
-        sweep.kill_tree(self._seen)
         self._kill_program()
+        sweep.kill_tree(self._seen)
         self._socket.close()
         self._reap(_DEATH_TIMEOUT)
 

@@ -157,6 +157,7 @@ class ProcessExecutor:
             raise
         if launch.worker is None:
             refuse_if_over(job)
+            self._refuse_if_closed()
             raise _no_worker(launch.error)
         return launch.worker
 
