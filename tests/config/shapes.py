@@ -13,7 +13,7 @@ from fileipc.config.settings import BUILT_IN
 from fileipc.config.units import format_duration, format_size
 
 WORDS = {
-    "a type's name: lower-case letters, digits, _ and -": st.sampled_from(BUILT_IN),
+    "a type's name: lower-case letters, digits, _ and -, at most 200": st.sampled_from(BUILT_IN),
     "an environment variable's name, without its value": st.sampled_from(["PATH", "_x", "A1"]),
     "a pattern relative to the project, without ..": st.sampled_from(["*.sh", "a/..b", "é/*"]),
     "module:function": st.sampled_from(["a:b", "a.b.c:d_1"]),
@@ -74,6 +74,9 @@ def _section(draw: st.DrawFn, section: Section) -> dict[str, Any]:
         wanted = key.name == chosen if key.name in section.one_of else draw(st.booleans())
         if wanted or key.required:
             made[key.name] = draw(right(key.kind))
+    for name, (other, _) in section.belongs_to.items():
+        if other not in made:
+            made.pop(name, None)
     return made
 
 
@@ -86,6 +89,8 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         root["path"] = f"folder{number}/.ipc"
         root["name"] = f"{number}{root.get('name', '')[:60]}"
         root.pop("project", None)
+    if document.get("log", {}).get("file"):
+        document["log"]["file"] = "daemon.log"  # its folder must be there
     return {**document, "roots": roots}
 
 

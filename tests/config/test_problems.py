@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from fileipc.config import document
 from fileipc.config.load import load
 from fileipc.errors import ConfigError, FileipcError, Problem
 
-from .yaml_files import loaded, only_problem, problems, root_problem, write
+from .yaml_files import loaded, only_problem, problems, root_problem, root_text, write
 
 
 @pytest.fixture(autouse=True, params=["default", "python"])
@@ -139,6 +140,9 @@ def test_all_faults_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) ->
         ("handlers: {ping: {exec: [a]}}", "handlers.ping", "built-in type", None),
         ("handlers: {custom: {exec: [a]}}", "handlers.custom", "built-in type", None),
         ("handlers: {Make It: {exec: [a]}}", "handlers.Make It", "lower-case", "make_it"),
+        ("handlers: {x: {python: 'a:b', env: [A]}}", "handlers.x.env", "env is for exec", None),
+        (f"handlers: {{{'x' * 201}: {{exec: [a]}}}}", f"handlers.{'x' * 201}", "at most 200", None),
+        (f"path_{'x' * 50}: y", f"path_{'x' * 50}", "unknown key; known are", None),
         ("handlers: {x: {mcp: {command: [a]}}}", "handlers.x.mcp", "not supported", None),
         ("retention: {archive: forever}", "retention.archive", "a number with a unit", None),
     ],
@@ -304,6 +308,65 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         load(str(tmp_path))
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         load(str(tmp_path / "none.yaml"))
+
+
+@pytest.mark.parametrize("name", ["fifo", "/dev/null"])
+def test_what_is_no_file_is_told_and_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(ConfigError, match="is not a regular file"):
+        load(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("key", ["path", "project"])
+def test_a_folder_that_can_never_be_is_told(tmp_path: Path, key: str) -> None:
+    (tmp_path / "file").write_text("")
+    for path, said in (
+        ("file", "file is not a folder"),
+        ("file/sub/deeper", "file is not a folder"),
+        ("é" * 128, "a part of 256 bytes"),
+        ("/".join(["x" * 200] * 20), "a path of "),
+    ):
+        text = f"roots: [{{path: {path}}}]" if key == "path" else root_text(f"project: {path}")
+        found = [problem for problem in problems(tmp_path, text) if said in problem.message]
+        assert [problem.key for problem in found] == [f"roots[0].{key}"]
+
+
+def test_an_ipc_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / ".ipc").write_text("")
+    assert "is not a folder" in only_problem(tmp_path, "roots: [{path: .ipc}]").message
+
+
+def test_a_folder_that_is_merely_missing_is_fine(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    text = f"roots: [{{path: a/b/c}}, {{path: link/d}}, {{path: {'x' * 255}}}]"
+    assert len(loaded(tmp_path, text).roots) == 3
+
+
+def test_a_log_file_that_can_never_be_is_told_at_its_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "folder").mkdir()
+    for path, said in (
+        ("gone/daemon.log", f"its folder is not there: {tmp_path}/gone"),
+        ("file/daemon.log", "file is not a folder"),
+        ("folder", "is not a regular file"),
+        ("link", "is not a regular file"),
+        ("x" * 256, "a part of 256 bytes"),
+    ):
+        problem = only_problem(tmp_path, f"roots: [{{path: a}}]\nlog:\n  file: {path}\n")
+        assert (problem.line, problem.key) == (3, "log.file")
+        assert said in problem.message
+    for path in ("file", "folder/daemon.log"):
+        loaded(tmp_path, f"roots: [{{path: a}}]\nlog: {{file: {path}}}\n")
+
+
+def test_of_endless_unknown_keys_a_hundred_are_named(tmp_path: Path) -> None:
+    text = root_text("\n".join(f"key{number}: 1" for number in range(500)))
+    found = problems(tmp_path, text)
+    assert len(found) == 101
+    assert {(problem.key, problem.message) for problem in found if "more" in problem.message} == {
+        ("roots[0]", "and 400 more unknown keys")
+    }
 
 
 def test_nothing_is_built_from_tags(tmp_path: Path) -> None:

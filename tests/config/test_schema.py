@@ -86,6 +86,7 @@ def test_the_example_and_the_promised_keys_fit_the_schema() -> None:
         "roots: [{path: a, databases: {d: {url: 'x://', url_env: X}}}]",
         "roots: [{path: a, handlers: {ping: {exec: [a]}}}]",
         "roots: [{path: a, handlers: {x: {mcp: {}}}}]",
+        "roots: [{path: a, handlers: {x: {python: 'a:b', env: [A]}}}]",
         "defaults: {path: a}",
         "version: 2",
     ],

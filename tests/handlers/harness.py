@@ -40,7 +40,7 @@ class Place:
         self.root = folder / ".ipc"
         (self.root / "commands").mkdir(parents=True)
         self.scope = Scope(str(self.root), str(folder))
-        self._children = children
+        self.children = children
 
     def write(self, name: str, content: str | bytes = "", mode: int = 0o644) -> Path:
         path = self.folder / name
@@ -62,7 +62,7 @@ class Place:
         """The result, as it comes out of a strict JSON parser."""
         call: Call = handler.prepare(args, self.scope)
         if isinstance(call, ChildCall):
-            return strict(bytes(self._children.run(call, self.job(limit))))
+            return strict(bytes(self.children.run(call, self.job(limit))))
         if isinstance(call, InlineCall):
             return strict(bytes(encode_result(call.run(), limit=LIMIT)))
         return strict(bytes(encode_result(_called(call), limit=LIMIT)))

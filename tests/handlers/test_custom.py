@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from fileipc.errors import HandlerError, Outcome, ScriptFailed
+from fileipc.errors import HandlerError, Outcome, ScriptFailed, TooLarge
 from fileipc.executors.port import ChildCall, ProcessCall
+from fileipc.executors.process import ProcessExecutor
 from fileipc.handlers.exec_handler import ExecHandler
 from fileipc.handlers.python_handler import PythonHandler
 
@@ -53,8 +54,10 @@ def test_any_json_value_is_a_result(place: Place, printed: str, value: Any) -> N
         ("echo hello", "must print its result as JSON"),
         ("echo NaN", "must print its result as JSON"),
         ("""echo '{"a": 1'""", "must print its result as JSON"),
-        ("""echo '{"a": 1, "a": 2}'""", "stands twice"),
-        (r"""echo '"\ud800"'""", "surrogate"),
+        (r"""echo '"\ud800"'""", "must print its result as JSON"),
+        (r"printf '\377'", "not UTF-8"),
+        ("echo 1e999", "out of range"),
+        ("printf '%1000d' 1 | tr ' ' 1", "400 digits"),
         ("echo 1; echo 2", "must print its result as JSON"),
         ("echo '{}'; exit 4", "exit code 4"),
         ("kill -9 $$", "SIGKILL"),
@@ -71,8 +74,39 @@ def test_anything_else_is_a_failure_with_the_end_of_stderr(
 
 def test_a_result_beyond_the_limit_is_a_failure(place: Place) -> None:
     noisy = handler("sh", "-c", "head -c 5000 /dev/zero", limit=1000)
-    with pytest.raises(HandlerError, match="5000 bytes; the limit is 1000"):
+    with pytest.raises(TooLarge, match="5000 bytes; the limit is 1000") as caught:
         place.run(noisy, {})
+    assert caught.value.actual_outcome is Outcome.FINISHED
+
+
+def test_what_a_program_prints_is_passed_on_as_it_is(place: Place) -> None:
+    text = """{ "a": 1.50,\n "a": [1e2, "\\u00e9"]}"""
+    place.write("answer", f"  {text}\n")
+    call = shell("cat answer").prepare({}, place.scope)
+    assert isinstance(call, ChildCall)
+    assert bytes(place.children.run(call, place.job())) == text.encode()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le"])
+def test_a_result_may_come_in_every_encoding_that_a_command_may(
+    place: Place, encoding: str
+) -> None:
+    place.write("answer", '["é"]'.encode(encoding))
+    assert place.run(shell("cat answer"), {}) == ["é"]
+
+
+def test_a_python_handler_gets_no_more_memory_than_the_configuration_says(
+    place: Place, processes: ProcessExecutor
+) -> None:
+    place.write("greedy.py", "def f(args):\n    return len(bytearray(args['bytes']))\n")
+    limited = PythonHandler(name="s", target="greedy:f", memory=1 << 30)
+    for count, fits in ((1 << 20, True), (1 << 31, False)):
+        call = limited.prepare({"bytes": count}, place.scope)
+        if fits:
+            assert bytes(processes.run(call, place.job())) == b"%d" % count
+        else:
+            with pytest.raises(HandlerError, match="MemoryError"):
+                processes.run(call, place.job())
 
 
 def test_programs_that_cannot_be_started_say_why(place: Place) -> None:

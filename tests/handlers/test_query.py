@@ -221,6 +221,43 @@ def test_values_that_json_lacks_have_one_rule_each(shop: Place) -> None:
     assert result["lossy"] is True
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT 1;",
+        "SELECT 1;;",
+        ";; SELECT 1 ; ; -- done;\n;/* ; */;",
+        "/* ; */ SELECT 1 /* never closed ;",
+        "SELECT 1 -- x",
+    ],
+)
+def test_empty_statements_around_the_one_do_not_count(shop: Place, query: str) -> None:
+    assert shop.run(READ, {"query": query})["rows"] == [[1]]
+
+
+@pytest.mark.parametrize("text", ["--", ";", "/*", ";; --", "[;", '";', "`;", "'';", "a\n;"])
+def test_what_looks_like_an_end_within_a_text_is_text(shop: Place, text: str) -> None:
+    quoted = text.replace("'", "''")
+    assert shop.run(READ, {"query": f"SELECT '{quoted}';;"})["rows"] == [[text]]
+    for before, after in (('"', '"'), ("`", "`"), ("[", "]")):
+        if before not in text and after not in text:
+            query = f"SELECT x AS {before}{text}{after} FROM (SELECT 1 AS x);;"
+            assert shop.run(READ, {"query": query})["columns"][0]["name"] == text
+
+
+def test_a_trigger_keeps_the_statements_within_it(shop: Place) -> None:
+    trigger = "CREATE TRIGGER g AFTER INSERT ON t BEGIN DELETE FROM t WHERE id = 1; END;;"
+    shop.run(WRITE, {"query": trigger})
+    shop.run(WRITE, {"query": "INSERT INTO t VALUES (9, 'nine');"})
+    assert shop.run(READ, {"query": "SELECT min(id) FROM t"})["rows"] == [[2]]
+
+
+@pytest.mark.parametrize("query", [";", "-- nothing", "/* ; */ ;"])
+def test_nothing_but_empty_statements_is_no_statement(shop: Place, query: str) -> None:
+    with pytest.raises(InvalidArgs, match="no statement"):
+        shop.run(READ, {"query": query})
+
+
 def test_a_column_of_several_types_is_any(shop: Place) -> None:
     result = query(shop, "VALUES (1, NULL), ('a', 2.5)")
     assert [column["type"] for column in result["columns"]] == ["any", "real"]

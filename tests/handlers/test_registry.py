@@ -10,11 +10,13 @@ from fileipc.config.settings import (
     BUILT_IN,
     DatabaseSettings,
     HandlerSettings,
+    Limits,
     RootSettings,
     ScriptSettings,
 )
 from fileipc.errors import Forbidden, InvalidArgs, UnknownType
 from fileipc.executors.port import Isolation
+from fileipc.handlers.exec_handler import ExecHandler
 from fileipc.handlers.python_handler import PythonHandler
 from fileipc.handlers.registry import Registry
 
@@ -71,6 +73,34 @@ def test_an_unknown_type_is_told_with_a_near_miss() -> None:
         registry().resolve("zzz", {})
     with pytest.raises(UnknownType):
         registry().resolve("custom", {"target": "nobody"})
+
+
+def test_an_endless_type_does_not_come_back_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fileipc.protocol.hints.get_close_matches", not_to_be_called)
+    for type_, args in (("x" * 900_000, {}), ("custom", {"target": "x" * 900_000})):
+        with pytest.raises(UnknownType) as caught:
+            registry().resolve(type_, args)
+        assert len(caught.value.message) < 300
+
+
+def not_to_be_called(*_args: object, **_named: object) -> Any:
+    raise AssertionError("an endless name is compared with nothing")
+
+
+def test_what_the_configuration_says_of_a_handler_reaches_it() -> None:
+    here = registry(
+        handlers={
+            "one": HandlerSettings(python="a:b", memory=1 << 30),
+            "two": HandlerSettings(exec=("x",), memory=1 << 29, env=("A",)),
+        },
+        limits=Limits(response=5000),
+    )
+    one, _ = here.resolve("one", {})
+    two, _ = here.resolve("two", {})
+    assert isinstance(one, PythonHandler)
+    assert isinstance(two, ExecHandler)
+    assert one.memory == 1 << 30
+    assert (two.memory, two.env, two.limit) == (1 << 29, ("A",), 5000)
 
 
 def test_only_what_is_allowed_is_answered_but_ping_and_cancel_always() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
@@ -150,6 +151,22 @@ def test_a_link_with_an_allowed_name_does_not_allow_its_target(place: Place) -> 
         place.run(ALL, {"script": "scripts/inner.sh"})
     with pytest.raises(Forbidden, match="outside the project"):
         place.run(ALL, {"script": "scripts/outer.sh"})
+
+
+def test_no_pattern_looks_at_a_part_of_the_path_more_often_than_it_has_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[str] = []
+
+    def counted(part: str, pattern: str) -> bool:
+        looked.append(part)
+        return fnmatchcase(part, pattern)
+
+    monkeypatch.setattr("fileipc.handlers.script.fnmatchcase", counted)
+    pattern, path = "**/a/" * 20 + "b", "a/" * 60 + "c"
+    assert not matches(pattern, path)
+    assert matches(pattern, "a/" * 60 + "b")
+    assert len(looked) <= 2 * 21 * 61
 
 
 def test_a_script_outside_the_project_is_refused(place: Place) -> None:

@@ -153,6 +153,17 @@ def test_an_invalid_pattern_is_explained(place: Place, pattern: str) -> None:
     assert pattern in caught.value.message
 
 
+def test_the_explanation_of_an_endless_pattern_is_its_reason(place: Place) -> None:
+    for pattern in ("(" * 2000 + ")" * 2000, "(" * 30_000 + "a" * 30_000):
+        with pytest.raises(InvalidArgs) as caught:
+            search(place, pattern)
+        assert caught.value.message.startswith("error: ")
+        assert len(caught.value.message) < 300
+    with pytest.raises(InvalidArgs, match="unclosed character class") as caught:
+        search(place, "x", glob="a" * 4000 + "[")
+    assert len(caught.value.message) < 1100
+
+
 @pytest.mark.parametrize(
     "more",
     [

@@ -13,6 +13,8 @@ from typing import Any
 import psutil
 import pytest
 
+from ..daemon.harness import until
+
 HEAD = """
 import json, os, signal, subprocess, sys, threading, time
 from fileipc.host.detach import detach
@@ -143,6 +145,43 @@ def test_ctrl_c_at_the_waiting_caller_ends_the_daemon(report: Path) -> None:
     assert caller.returncode != 0
     psutil.wait_procs([daemon], timeout=20)
     assert not daemon.is_running() or daemon.status() == psutil.STATUS_ZOMBIE
+
+
+def test_ctrl_c_before_the_daemon_told_its_pid_ends_it_all_the_same(report: Path) -> None:
+    body = f"""
+signal.signal(2, signal.default_int_handler)
+fork = os.fork
+def slow_fork():
+    child = fork()
+    if not child:
+        os.setpgid(0, 0)
+        os.close(os.open({str(report)!r} + ".forked", os.O_CREAT))
+        while not os.path.exists({str(report)!r} + ".go"):
+            time.sleep(0.01)
+        os.fork = fork
+    return child
+os.fork = slow_fork
+d = detach(); signal.signal(15, lambda *_: os._exit(0)); report(); d.ready(); time.sleep(60)
+"""
+    caller = subprocess.Popen(
+        [sys.executable, "-c", HEAD + body, str(report)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    forked, go = Path(f"{report}.forked"), Path(f"{report}.go")
+    until(forked.exists, "the first fork")
+    caller.send_signal(signal.SIGINT)
+    go.write_text("")
+    said, _ = caller.communicate(timeout=20)
+    assert caller.returncode != 0
+    assert said == b""
+    left = [process for process in psutil.process_iter(["cmdline"]) if is_of(process, report)]
+    _, alive = psutil.wait_procs(left, timeout=20)
+    assert not alive
+
+
+def is_of(process: psutil.Process, report: Path) -> bool:
+    return str(report) in (process.info["cmdline"] or [])
 
 
 def test_closed_standard_streams_are_no_trap(report: Path) -> None:

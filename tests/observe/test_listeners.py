@@ -307,6 +307,48 @@ def test_a_stream_that_cannot_be_written_is_borne_in_silence() -> None:
     assert log.trouble.count == 1
 
 
+def test_without_any_stream_the_supervisor_log_is_silent(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    log = SupervisorLog(LogSettings())
+    log(Fact("started"))
+    assert log.trouble.count == 0
+    path = tmp_path / "daemon.log"
+    log = SupervisorLog(LogSettings(file=str(path)))
+    log(Fact("started"))
+    log.close()
+    assert [line["event"] for line in written(path)] == ["started"]
+
+
+def test_a_closed_log_drops_what_comes_late_and_opens_nothing(
+    root: RootLog, tmp_path: Path
+) -> None:
+    path = tmp_path / "daemon.log"
+    daemon = SupervisorLog(LogSettings(file=str(path)))
+    for log in (root, daemon):
+        log(Fact("first", Level.WARNING, "shop", response=response()))
+        log.close()
+        log.close()
+    for name in (EVENTS, RESULTS, "daemon.log"):
+        (tmp_path / name).unlink()
+    before = os.listdir("/dev/fd")
+    for log in (root, daemon):
+        log(Fact("late", Level.WARNING, "shop", response=response()))
+    assert os.listdir("/dev/fd") == before
+    assert os.listdir(tmp_path) == []
+    assert root.trouble.count == daemon.trouble.count == 0
+
+
+def test_a_closed_stream_log_is_silent() -> None:
+    stream = io.StringIO()
+    log = SupervisorLog(LogSettings(), stream)
+    log.close()
+    log(Fact("late"))
+    assert stream.getvalue() == ""
+    assert not stream.closed
+
+
 def test_a_listener_that_fails_does_not_keep_a_fact_from_the_others() -> None:
     heard: list[Fact] = []
 

@@ -53,6 +53,16 @@ def test_a_wrong_argument_is_named(args: dict[str, object], message: str) -> Non
         validate(args, Search, alias="path")
 
 
+def test_of_endless_unknown_arguments_the_first_are_named() -> None:
+    with pytest.raises(InvalidArgs) as caught:
+        validate({f"{n}{'x' * 5000}": n for n in range(5000)}, Search)
+    assert caught.value.message.endswith("; and 4990 more unknown arguments")
+    assert len(caught.value.message) < 2000
+    assert len(caught.value.details["unknown"]) == 10
+    assert max(map(len, caught.value.details["unknown"])) == 80
+    assert caught.value.details["unknown_count"] == 5000
+
+
 def test_a_custom_command_names_its_handler() -> None:
     assert custom_target({"target": "sum", "n": 1}) == ("sum", {"n": 1})
     assert custom_target({"target": "sum", "params": {"n": 1}}) == ("sum", {"n": 1})

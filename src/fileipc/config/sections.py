@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
-from ..protocol.hints import MAX_NAMED, cut
 from .kinds import Kind, Schema, near
 from .nodes import Place, Unfit
 from .texts import Text
+
+_MOST_UNKNOWN = 100  # keys of one mapping that are each looked at for what was meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,8 @@ class Section:
         for name, value in entries.items():
             key = known.get(name)
             if key is None:
-                unknown += 1
-                if unknown <= MAX_NAMED:
+                unknown += name not in self.refused
+                if unknown <= _MOST_UNKNOWN:
                     self._unknown(name, value, [*known])
                 continue
             try:
@@ -78,8 +79,8 @@ class Section:
         for key in self.keys:
             if key.required and key.name not in entries:
                 place.refuse(f"missing; expected {key.kind.expected}", below=key.name)
-        if unknown > MAX_NAMED:
-            place.refuse(f"and {unknown - MAX_NAMED} more unknown keys")
+        if unknown > _MOST_UNKNOWN:
+            place.refuse(f"and {unknown - _MOST_UNKNOWN} more unknown keys")
         self._exactly_one(place, entries)
         for name, (other, reason) in self.belongs_to.items():
             if name in entries and other not in entries:

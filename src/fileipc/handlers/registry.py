@@ -58,6 +58,13 @@ class Registry:
         allowed = self._allowed | {handler.name for handler in added}
         return Registry(_merged(self._handlers, added), allowed, scripts=self._scripts)
 
+    def find(self, type_: str, args: Mapping[str, Any]) -> Handler | None:
+        """The handler that `resolve` gives; None where it raises."""
+        try:
+            return self.resolve(type_, args)[0]
+        except CommandFailure:
+            return None
+
     def names(self) -> tuple[str, ...]:
         """The types that may be asked for here."""
         return tuple(name for name in self._handlers if name in self._allowed)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
+import select
 import signal
 import sys
 import threading
@@ -11,6 +11,8 @@ from contextlib import suppress
 from typing import BinaryIO, NoReturn
 
 from daemon.daemon import DaemonContext, DaemonError
+
+from .streams import have_standard_streams
 
 _READY = b"ready"
 _FAILED = b"failed"
@@ -63,17 +65,20 @@ def detach(*, log_file: str | None = None) -> Detached:
     """
     if threading.active_count() > 1:
         raise RuntimeError("detaching must come before the first thread")
-    _have_standard_streams()
+    have_standard_streams()
     log = _open_log(log_file)
     reader, writer = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
+    # Ctrl-C is held back until somebody is there who knows what to do about it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     child = os.fork()
     if child:
         os.close(writer)
         if log is not None:
             log.close()
         _wait(reader, child)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.close(reader)
     context = DaemonContext(
         detach_process=True,  # its own guess says no wherever the parent is pid 1
@@ -104,22 +109,9 @@ def detach(*, log_file: str | None = None) -> Detached:
 
 def _wait(pipe: int, child: int) -> NoReturn:
     """The process at the terminal: wait for word, print it, exit."""
-    said = b""
-    try:
-        while chunk := os.read(pipe, 4096):
-            said += chunk
-        os.waitpid(child, 0)  # it has ended long ago, when it left its own child to itself
-    except KeyboardInterrupt:
-        os.set_blocking(pipe, False)
-        with suppress(BlockingIOError):
-            said += os.read(pipe, 4096)
-        pid = said.split(b"\n", 1)[0]
-        if pid.isdigit():
-            with suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGTERM)
-        raise
-    finally:
-        os.close(pipe)
+    said = _all_that_is_said(pipe)
+    os.close(pipe)
+    os.waitpid(child, 0)  # it has ended long ago, when it left its own child to itself
     lines = said.decode("utf-8", "replace").split("\n", 2)
     pid_text = lines.pop(0) if lines[0].isdigit() else ""
     word, _, code = lines[0].partition(" ")
@@ -133,28 +125,48 @@ def _wait(pipe: int, child: int) -> NoReturn:
     raise SystemExit(1)
 
 
+def _all_that_is_said(pipe: int) -> bytes:
+    """What comes through the pipe until its end.
+
+    At Ctrl-C the daemon is ended, as soon as it has told its pid; a second one does not wait for
+    that. An exception in the midst of reading could lose the very chunk that holds the pid: so a
+    handler notes the signal, and a second pipe wakes the reader.
+    """
+    woken, waker = os.pipe()
+    os.set_blocking(waker, False)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda _number, _frame: None)
+    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    poller = select.poll()
+    poller.register(pipe, select.POLLIN)
+    poller.register(woken, select.POLLIN)
+    said, interrupts = b"", 0
+    while True:
+        ready = {fd for fd, _ in poller.poll()}
+        if woken in ready:
+            interrupts += os.read(woken, 64).count(signal.SIGINT)
+        if pipe in ready:
+            chunk = os.read(pipe, 4096)
+            said += chunk
+            if not chunk and not interrupts:
+                return said
+            if not chunk:
+                raise KeyboardInterrupt
+        pid, told, _ = said.partition(b"\n")
+        if interrupts and told and pid.isdigit():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGTERM)
+            raise KeyboardInterrupt
+        if interrupts > 1:
+            raise KeyboardInterrupt
+
+
 def _open_log(path: str | None) -> BinaryIO | None:
     if path is None:
         return None
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
     return os.fdopen(os.open(path, flags, 0o600), "ab", buffering=0)
-
-
-def _have_standard_streams() -> None:
-    """A program started with closed standard streams would get them for its next files."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError as error:
-            if error.errno != errno.EBADF:
-                raise
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
-    if sys.stdin is None:
-        sys.stdin = open(0, closefd=False)  # noqa: SIM115 lives as long as the process
-    if sys.stdout is None:
-        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
-    if sys.stderr is None:
-        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
 
 
 def _write_all(fd: int, data: bytes) -> None:

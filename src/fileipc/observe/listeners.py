@@ -64,6 +64,9 @@ class RootLog:
 
     Each fact of at least `level` is a line of `events`; each final response, whatever the level,
     is a line of `results`. `trouble` hears of a log that cannot be written.
+
+    Once closed, for good: what a thread that is late still tells is dropped, for a root that is
+    no longer held may be another daemon's, or gone.
     """
 
     def __init__(
@@ -80,6 +83,8 @@ class RootLog:
         self._events = events
         self._results = results
         self._logger = json_logger(events)
+        self._lock = threading.RLock()  # who hears of trouble may tell this log
+        self._closed = False
         self.trouble = Trouble(events.path, root, trouble)
         self.results_trouble = Trouble(results.path, root, trouble)
 
@@ -111,6 +116,18 @@ class RootLog:
     def __call__(self, fact: Fact) -> None:
         if fact.root != self._root:
             return
+        with self._lock:
+            if not self._closed:
+                self._write(fact)
+
+    def close(self) -> None:
+        """Close both files; may be called again."""
+        with self._lock:
+            self._closed = True
+            self._events.close()
+            self._results.close()
+
+    def _write(self, fact: Fact) -> None:
         if is_enough(fact.level, self._level):
             try:
                 self._logger.tell(fact)
@@ -122,22 +139,21 @@ class RootLog:
             except Exception as error:  # noqa: BLE001 a notifier
                 self.results_trouble.note(error)
 
-    def close(self) -> None:
-        self._events.close()
-        self._results.close()
-
 
 class SupervisorLog:
     """Writes what concerns the whole daemon, and every warning and error of any root.
 
     To `settings.file`, rotated, or to `stream` (standard error). Where the file cannot be
-    written, `stream` is told; where `stream` cannot, nobody is.
+    written, `stream` is told; where `stream` cannot, or there is none, nobody is. Once closed
+    it drops what it is told.
     """
 
     def __init__(self, settings: LogSettings, stream: TextIO | None = None) -> None:
         stream = sys.stderr if stream is None else stream
         self._level = Level(settings.level)
         self._file: LogFile | None = None
+        self._lock = threading.Lock()
+        self._closed = False
         terminal = _is_terminal(stream)
         fallback = _Stream(stream)
         sink: LineSink = fallback
@@ -164,14 +180,20 @@ class SupervisorLog:
             least = Level.WARNING
         if not is_enough(fact.level, least):
             return
-        try:
-            self._logger.tell(fact)
-        except Exception as error:  # noqa: BLE001 a notifier
-            self.trouble.note(error)
+        with self._lock:
+            if self._closed:
+                return
+            try:
+                self._logger.tell(fact)
+            except Exception as error:  # noqa: BLE001 a notifier
+                self.trouble.note(error)
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        """Close the file; may be called again. The stream is not this one's to close."""
+        with self._lock:
+            self._closed = True
+            if self._file is not None:
+                self._file.close()
 
 
 def result_line(response: Response) -> bytes:
@@ -198,13 +220,15 @@ def _without_extras(fields: dict[str, Any], response: Response) -> dict[str, Any
 
 
 class _Stream:
-    """A text stream as a sink; a line goes out in one write."""
+    """A text stream as a sink; a line goes out in one write. None: it goes nowhere."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
         self._lock = threading.Lock()
 
     def write(self, line: bytes) -> None:
+        if self._stream is None:
+            return
         with self._lock:
             self._stream.write(line.decode("utf-8", "backslashreplace") + "\n")
             self._stream.flush()
@@ -221,8 +245,8 @@ class _Guarded:
             self._logger.tell(fact)
 
 
-def _is_terminal(stream: TextIO) -> bool:
+def _is_terminal(stream: TextIO | None) -> bool:
     try:
-        return stream.isatty()
+        return stream is not None and stream.isatty()
     except ValueError:  # closed
         return False

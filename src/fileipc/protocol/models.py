@@ -28,7 +28,9 @@ class Command(Struct, frozen=True, kw_only=True):
     """One request for work, as it stands in `commands/{id}.json`."""
 
     id: Annotated[str, Meta(description="A UUID, with an optional short prefix such as `cmd-`.")]
-    type: Annotated[str, Meta(description="The handler: ping, analyze_file, ...", min_length=1)]
+    type: Annotated[
+        str, Meta(description="The handler: ping, analyze_file, ...", min_length=1, max_length=200)
+    ]
     args: Annotated[dict[str, Any], Meta(description="The handler's arguments.")] = {}
     timestamp: Annotated[
         str | float | None,
