@@ -20,6 +20,7 @@ import pytest
 
 from fileipc.config.settings import RootSettings
 from fileipc.dialects import NATIVE
+from fileipc.engine.claiming import Claiming, ClaimRules
 from fileipc.engine.execution import Executors
 from fileipc.engine.health import Health
 from fileipc.engine.intake import Envelope, Intake, IntakeRules, Refusal
@@ -27,7 +28,7 @@ from fileipc.engine.recovery import recover_claims
 from fileipc.engine.running import Running
 from fileipc.engine.settle import Settler
 from fileipc.engine.steps import Steps
-from fileipc.engine.work import Work, WorkRules
+from fileipc.engine.work import Work
 from fileipc.executors.child import ChildExecutor
 from fileipc.executors.inline import InlineExecutor
 from fileipc.executors.port import Isolation
@@ -129,17 +130,22 @@ class Parts:
             health=health,
             inline_limit=1000,
         )
+        self.claiming = Claiming(
+            self.spool,
+            self.steps,
+            ClaimRules(owner=str(uuid.uuid4()), pid=1, host="h", max_attempts=3),
+            lambda command: registry.find(command.type, command.args),
+        )
         self.work = Work(
             self.spool,
             self.steps,
+            self.claiming,
             self.settler,
             registry,
             Executors(InlineExecutor(), ProcessExecutor(), ChildExecutor()),
             Running(),
             scope=Scope(root=layout.path, project=settings.project),
-            rules=WorkRules(
-                owner=str(uuid.uuid4()), pid=1, host="h", max_attempts=3, result_limit=1 << 20
-            ),
+            result_limit=1 << 20,
             root="root",
             tell=lambda _fact: None,
             look_again=lambda _name: None,
@@ -147,7 +153,7 @@ class Parts:
 
     def live(self) -> None:
         """Recover, then take everything that waits."""
-        recover_claims(self.spool, self.intake, self.steps, self.settler, self.work)
+        recover_claims(self.spool, self.intake, self.steps, self.claiming, self.settler, self.work)
         for name in list(self.spool.names()):
             examined = self.intake.examine(name, time.time())
             if isinstance(examined, Envelope):

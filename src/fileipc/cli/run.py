@@ -35,8 +35,10 @@ def command(config_file: str | None, roots: tuple[str, ...], detach: bool, stand
     ~/.config/fileipc/config.yaml, /etc/fileipc/config.yaml), or those given by --root. With
     neither: ./.ipc, made if it is not there.
     """
+    from ..host.streams import have_standard_streams
     from .settings import load_settings, make_roots
 
+    have_standard_streams()  # before any file takes the number of one that is missing
     settings = load_settings(config_file, roots)
     make_roots(settings, roots)
     return _detached(settings, standby) if detach else _foreground(settings, standby)

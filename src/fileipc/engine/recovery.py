@@ -9,13 +9,16 @@ from ..protocol.lifecycle import Step
 from ..protocol.models import Claim
 from ..protocol.names import command_stem, parse_id
 from ..spool.store import Spool
+from .claiming import Claiming
 from .intake import Envelope, Intake, Refusal, Unfinished
 from .settle import Settler
 from .steps import Steps
 from .work import Work
 
 
-def recover_claims(spool: Spool, intake: Intake, steps: Steps, settler: Settler, work: Work) -> int:
+def recover_claims(
+    spool: Spool, intake: Intake, steps: Steps, claiming: Claiming, settler: Settler, work: Work
+) -> int:
     """Finish or judge every claim in the root; returns how many there were.
 
     Must run while the daemon lock is held and before anything else takes commands. Those that
@@ -28,12 +31,18 @@ def recover_claims(spool: Spool, intake: Intake, steps: Steps, settler: Settler,
     spool.claims.tidy()
     claims = spool.claims.ids()
     for command_id in claims:
-        _recover(command_id, spool, intake, steps, settler, work)
+        _recover(command_id, spool, intake, steps, claiming, settler, work)
     return len(claims)
 
 
 def _recover(
-    command_id: str, spool: Spool, intake: Intake, steps: Steps, settler: Settler, work: Work
+    command_id: str,
+    spool: Spool,
+    intake: Intake,
+    steps: Steps,
+    claiming: Claiming,
+    settler: Settler,
+    work: Work,
 ) -> None:
     claim = spool.claims.read(command_id)
     name = _command_name(command_id, claim)
@@ -47,7 +56,7 @@ def _recover(
     if isinstance(examined, Unfinished):
         return  # the feeder waits for it, and finds the claim then
     if isinstance(examined, Envelope):
-        if work.judge(command_id, examined.command).step is not Step.RUN:
+        if claiming.judge(command_id, examined.command).step is not Step.RUN:
             work.run(examined, patient=False)  # finds the claim, comes to the same verdict
         return
     gone = (

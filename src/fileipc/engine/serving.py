@@ -24,6 +24,7 @@ from ..spool.layout import Layout
 from ..spool.lock import DaemonLock, Holder
 from ..spool.store import Spool
 from ..watch.choose import make_observer
+from .claiming import Claiming, ClaimRules
 from .control import Control
 from .execution import Executors
 from .feeder import Feeder, FeederRules
@@ -36,7 +37,7 @@ from .recovery import recover_claims
 from .running import Running
 from .settle import Settler
 from .steps import Steps
-from .work import Work, WorkRules
+from .work import Work
 
 _KILL_TIME = 8.0  # seconds for killed handlers to be settled at a stop
 _FEEDER_TIME = 5.0  # seconds for the feeder to end what it is at
@@ -136,21 +137,27 @@ class Serving:
             ProcessExecutor(import_main=self._around.import_main),
             ChildExecutor(),
         )
+        self._claiming = Claiming(
+            self._spool,
+            self._steps,
+            ClaimRules(
+                owner=f"{identity.instance}.{next(_serials)}",
+                pid=identity.pid,
+                host=identity.host,
+                max_attempts=settings.max_attempts,
+            ),
+            lambda command: registry.find(command.type, command.args),
+        )
         self._work = Work(
             self._spool,
             self._steps,
+            self._claiming,
             self._settler,
             registry,
             self._executors,
             self._running,
             scope=Scope(root=self.layout.path, project=settings.project),
-            rules=WorkRules(
-                owner=f"{identity.instance}.{next(_serials)}",
-                pid=identity.pid,
-                host=identity.host,
-                max_attempts=settings.max_attempts,
-                result_limit=limits.response,
-            ),
+            result_limit=limits.response,
             root=name,
             tell=tell,
             look_again=lambda file: self._feeder.hint(file),
@@ -204,7 +211,7 @@ class Serving:
     def start(self) -> None:
         """Recover, then watch, then scan: what comes in between is seen by one of the two."""
         recovered = recover_claims(
-            self._spool, self._intake, self._steps, self._settler, self._work
+            self._spool, self._intake, self._steps, self._claiming, self._settler, self._work
         )
         self._observer.start()
         self._feeder.start()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 
@@ -14,7 +13,6 @@ import msgspec
 from ..errors import (
     Cancelled,
     CommandFailure,
-    Crashed,
     InternalError,
     Interrupted,
     Outcome,
@@ -23,17 +21,14 @@ from ..executors.port import Call, Isolation, Job
 from ..handlers.port import Handler, Scope
 from ..handlers.registry import Registry
 from ..protocol.facts import Fact, Level, Listener
-from ..protocol.lifecycle import Recovery, Step, Traces, recover
-from ..protocol.models import Claim, Command, Progress
-from ..protocol.times import iso
+from ..protocol.models import Command, Progress
 from ..spool.store import Spool
+from .claiming import Claiming, Right
 from .execution import Executors
 from .intake import Envelope
 from .running import Attempt, Running
 from .settle import End, Settler
 from .steps import Abandoned, Steps
-
-_TYPE_KEPT = 100  # characters of a command's type that go into its claim
 
 
 class Fate(Enum):
@@ -47,27 +42,12 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class WorkRules:
-    """`owner`, `pid` and `host` go into claims; `result_limit` in bytes.
-
-    `owner` must be another one each time a daemon takes the root.
-    """
-
-    owner: str
-    pid: int
-    host: str
-    max_attempts: int
-    result_limit: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Ready:
-    """A call that may begin. `earlier`: an attempt before this one may have had effects."""
+    """A call that may begin."""
 
     handler: Handler
     call: Call
-    number: int
-    earlier: bool
+    right: Right
 
 
 class Work:
@@ -77,33 +57,34 @@ class Work:
         self,
         spool: Spool,
         steps: Steps,
+        claiming: Claiming,
         settler: Settler,
         registry: Registry,
         executors: Executors,
         running: Running,
         *,
         scope: Scope,
-        rules: WorkRules,
+        result_limit: int,
         root: str,
         tell: Listener,
         look_again: Callable[[str], None],
     ) -> None:
         self._spool = spool
         self._steps = steps
+        self._claiming = claiming
         self._settler = settler
         self._registry = registry
         self._executors = executors
         self._running = running
         self._scope = scope
-        self._rules = rules
+        self._result_limit = result_limit
         self._root = root
         self._tell = tell
         self._look_again = look_again
-        self._begun: set[str] = set()
 
     def is_inline(self, command: Command) -> bool:
         """Whether the daemon itself answers this, however busy the workers are."""
-        handler = self._handler(command)
+        handler = self._registry.find(command.type, command.args)
         return handler is None or handler.isolation is Isolation.INLINE
 
     def run(
@@ -144,18 +125,19 @@ class Work:
         if isinstance(ready, End):
             self._settler.settle(envelope, ready, patient=patient)
             return Fate.SETTLED
-        self._begun.add(command_id)
+        self._claiming.begin(command_id)
         end = self._attempt(envelope, attempt, ready, now)
         if end is None:
-            self._put_back(envelope, ready, now)
+            self._claiming.put_back(envelope, ready.right, now)
+            self._say("command_put_back", Level.INFO, command_id=command_id)
             return Fate.PUT_BACK
         try:
             self._settle(envelope, end, patient)
         except OSError:
             if not patient:  # it may simply be done again
-                self._begun.discard(command_id)
+                self._claiming.forget(command_id)
             raise
-        self._begun.discard(command_id)
+        self._claiming.forget(command_id)
         return Fate.SETTLED
 
     # -- before the handler -------------------------------------------------------------------
@@ -167,15 +149,10 @@ class Work:
 
         Whatever goes wrong in here, nothing has run: a claim that is new is taken back.
         """
-        command_id, number, earlier = envelope.command.id, 1, False
-        claim = self._claim(envelope, now, 1)
-        if not self._steps.do(lambda: self._spool.claims.take(command_id, claim), patient=False):
-            recovery = self.judge(command_id, envelope.command)
-            if recovery.step is not Step.RUN:
-                return self._lost(envelope, recovery, now)
-            number, earlier = recovery.attempt, not self._is_own(command_id)
-            again = self._claim(envelope, now, number)
-            self._steps.do(lambda: self._spool.claims.retake(command_id, again), patient=False)
+        right = self._claiming.claim(envelope, now)
+        if isinstance(right, CommandFailure):
+            attempt = right.details["attempts"]
+            return End(failure=right, attempt=attempt, queue_ms=_queue_ms(envelope, now))
         try:
             if not self._spool.still_there(envelope.file):
                 self._give_way(envelope)
@@ -186,34 +163,11 @@ class Work:
             handler, args = self._registry.resolve(envelope.command.type, envelope.command.args)
             call = handler.prepare(args, self._scope)
         except CommandFailure as refusal:
-            return _refused(refusal, number, earlier, _queue_ms(envelope, now))
+            return _refused(refusal, right, _queue_ms(envelope, now))
         except BaseException:
-            if not earlier:
-                with suppress(OSError, Abandoned):
-                    self._steps.do(lambda: self._spool.claims.release(command_id), patient=False)
+            self._claiming.give_up(envelope.command.id, right)
             raise
-        return _Ready(handler, call, number, earlier)
-
-    def judge(self, command_id: str, command: Command | None) -> Recovery:
-        """What becomes of a claim that is there already."""
-        claim = self._spool.claims.read(command_id)
-        if claim is not None and claim.owner == self._rules.owner and command is not None:
-            # Our own, from a try that failed before the handler began.
-            step = Step.SETTLE_INTERRUPTED if command_id in self._begun else Step.RUN
-            return Recovery(step, claim.attempt)
-        handler = self._handler(command) if command is not None else None
-        traces = Traces(
-            command=command is not None,
-            claimed=True,
-            final=self._spool.find_final(command_id) is not None,
-            attempt=claim.attempt if claim is not None else None,
-            idempotent=handler.idempotent if handler is not None else None,
-        )
-        return recover(traces, max_attempts=self._rules.max_attempts)
-
-    def _is_own(self, command_id: str) -> bool:
-        claim = self._spool.claims.read(command_id)
-        return claim is not None and claim.owner == self._rules.owner and claim.attempt <= 1
+        return _Ready(handler, call, right)
 
     def _give_way(self, envelope: Envelope) -> None:
         """The file was withdrawn, or another took its place, before anything ran."""
@@ -223,14 +177,6 @@ class Work:
             self._look_again(envelope.file.name)
         else:
             self._say("command_withdrawn", Level.INFO, command_id=command_id)
-
-    def _lost(self, envelope: Envelope, recovery: Recovery, now: float) -> End:
-        claim = self._spool.claims.read(envelope.command.id)
-        return End(
-            failure=lost_failure(recovery, claim),
-            attempt=recovery.attempt or (claim.attempt if claim else 1),
-            queue_ms=_queue_ms(envelope, now),
-        )
 
     # -- the handler --------------------------------------------------------------------------
 
@@ -244,15 +190,17 @@ class Work:
 
         def report(progress: Progress | None) -> None:
             ran = time.monotonic() - began
-            self._settler.running(envelope, progress, attempt=ready.number, ran=ran, queue=queue_ms)
+            self._settler.running(
+                envelope, progress, attempt=ready.right.number, ran=ran, queue=queue_ms
+            )
 
         job = Job(
             id=envelope.command.id,
             type=envelope.command.type,
-            attempt=ready.number,
+            attempt=ready.right.number,
             project=self._scope.project,
             deadline=began + limit,
-            result_limit=self._rules.result_limit,
+            result_limit=self._result_limit,
             stop=attempt.stop,
             report=report,
         )
@@ -261,19 +209,19 @@ class Work:
             Level.DEBUG,
             command_id=job.id,
             type=job.type,
-            attempt=ready.number,
+            attempt=ready.right.number,
         )
         result, failure = self._execute(ready.call, job)
         if isinstance(failure, Interrupted) and attempt.stop.reason == "interrupted":
             unbegun = failure.actual_outcome is Outcome.NOT_STARTED
             if unbegun:
-                self._begun.discard(envelope.command.id)
+                self._claiming.forget(envelope.command.id)
             if unbegun or ready.handler.idempotent:
                 return None
         return End(
             result=result,
             failure=failure,
-            attempt=ready.number,
+            attempt=ready.right.number,
             queue_ms=queue_ms,
             duration_ms=round((time.monotonic() - began) * 1000),
         )
@@ -298,40 +246,6 @@ class Work:
             end = End(failure=fault, attempt=end.attempt, queue_ms=end.queue_ms)
             self._settler.settle(envelope, end, patient=patient)
 
-    def _put_back(self, envelope: Envelope, ready: _Ready, now: float) -> None:
-        """Let a command wait again because the root stops.
-
-        Where the handler had begun the claim stays, one attempt back: the stop costs it none,
-        but that it had begun must not be forgotten.
-        """
-        command_id = envelope.command.id
-        self._steps.do(lambda: self._spool.withdraw_response(command_id))
-        if ready.earlier or command_id in self._begun:
-            claim = self._claim(envelope, now, ready.number - 1)
-            self._steps.do(lambda: self._spool.claims.retake(command_id, claim))
-        else:
-            self._steps.do(lambda: self._spool.claims.release(command_id))
-        self._say("command_put_back", Level.INFO, command_id=command_id)
-
-    # -- small things -------------------------------------------------------------------------
-
-    def _handler(self, command: Command) -> Handler | None:
-        try:
-            return self._registry.resolve(command.type, command.args)[0]
-        except CommandFailure:
-            return None
-
-    def _claim(self, envelope: Envelope, now: float, attempt: int) -> Claim:
-        return Claim(
-            owner=self._rules.owner,
-            pid=self._rules.pid,
-            host=self._rules.host,
-            attempt=attempt,
-            claimed_at=iso(now),
-            type=envelope.command.type[:_TYPE_KEPT],
-            file=envelope.file.name,
-        )
-
     def _own_fault(self, error: Exception, command_id: str, type_: str) -> InternalError:
         trace = "".join(traceback.format_exception(error))
         self._say("internal_error", Level.ERROR, command_id=command_id, type=type_, trace=trace)
@@ -341,35 +255,21 @@ class Work:
         self._tell(Fact(event, level, self._root, fields))
 
 
-def lost_failure(recovery: Recovery, claim: Claim | None) -> CommandFailure:
-    """The failure of a command whose daemon died and that may not run again."""
-    holder = f"pid {claim.pid} on {claim.host} since {claim.claimed_at}" if claim else "unknown"
-    details = {"claimed_by": holder}
-    if recovery.step is Step.SETTLE_CRASHED:
-        return Crashed(
-            f"given up after {recovery.attempt} attempts: the daemon died each time while it ran",
-            details={**details, "attempts": recovery.attempt},
-        )
-    return Interrupted(
-        f"the daemon that ran it died ({holder}); it is not run a second time", details=details
-    )
-
-
 def cancelled_unrun() -> CommandFailure:
     """The failure of a command that was cancelled while it waited."""
     return Cancelled("cancelled while it was waiting", outcome=Outcome.NOT_STARTED)
 
 
-def _refused(refusal: CommandFailure, number: int, earlier: bool, queue_ms: int) -> End:
+def _refused(refusal: CommandFailure, right: Right, queue_ms: int) -> End:
     """The end of a command that does not run now; it may have had effects before."""
-    if earlier:
-        refusal = type(refusal)(
-            f"{refusal.message}; an earlier attempt had begun",
-            details=refusal.details,
-            outcome=Outcome.UNKNOWN,
-        )
-    attempt = max(number - 1, 1) if earlier else 0
-    return End(failure=refusal, attempt=attempt, queue_ms=queue_ms)
+    if not right.earlier:
+        return End(failure=refusal, queue_ms=queue_ms)
+    told = type(refusal)(
+        f"{refusal.message}; an earlier attempt had begun",
+        details=refusal.details,
+        outcome=Outcome.UNKNOWN,
+    )
+    return End(failure=told, attempt=max(right.number - 1, 1), queue_ms=queue_ms)
 
 
 def _queue_ms(envelope: Envelope, now: float) -> int:
