@@ -212,7 +212,7 @@ class Feeder:
         return name in self._backlog or name in self._inbox or name in self._holding
 
     def _consider(self, name: str, *, direct: bool) -> None:
-        """Look at one name and put it where it belongs; `direct`: run it now if it can be."""
+        """Put one name where it belongs; `direct`: run it now if it can be."""
         if name in self._backlog or command_stem(name) is None or self._inbox.is_given(name):
             return
         self._guarded(name, self._place, name, direct)
@@ -256,7 +256,8 @@ class Feeder:
             self._backlog.push(envelope, inline=False)
 
     def _run_here(self, envelope: Envelope, verdict: CommandFailure | None = None) -> None:
-        self._after(envelope.file.name, self._work.run(envelope, verdict, patient=False))
+        if self._work.run(envelope, verdict, patient=False) is Fate.ELSEWHERE:
+            self._holding.retry(envelope.file.name, now=time.monotonic(), delay=_SAME_ID)
 
     def _start(self, name: str, envelope: Envelope | None) -> None:
         self._inbox.give(name)
@@ -277,8 +278,8 @@ class Feeder:
     def _take_there(self, name: str, envelope: Envelope | None) -> None:
         if envelope is None:
             envelope = self._sort_out(name, self._examine(name))
-        if envelope is not None:
-            self._after(name, self._work.run(envelope))
+        if envelope is not None and self._work.run(envelope) is Fate.ELSEWHERE:
+            self._holding.retry(name, now=time.monotonic(), delay=_SAME_ID)
 
     # -- either -------------------------------------------------------------------------------
 
@@ -297,10 +298,6 @@ class Feeder:
             self._settler.reject(examined)
             return None
         return examined
-
-    def _after(self, name: str, fate: Fate) -> None:
-        if fate is Fate.ELSEWHERE:
-            self._holding.retry(name, now=time.monotonic(), delay=_SAME_ID)
 
     def _guarded(self, name: str, step: Callable[..., None], *args: object) -> None:
         """Do a step; whatever one file does to it, the others go on."""

@@ -26,8 +26,9 @@ class Step(Enum):
 class Traces:
     """What lies on disk of one id.
 
-    `attempt` is that of the claim (0: put back by a stop); None where the claim cannot be read. `idempotent` is None
-    where the handler is not known (the command is gone, or its type no longer exists).
+    `attempt` is that of the claim (0: put back by a stop); None where the claim cannot be read.
+    `idempotent` is None where the handler is not known (the command is gone, or its type no
+    longer exists).
     """
 
     command: bool

@@ -29,7 +29,12 @@ class Command(Struct, frozen=True, kw_only=True):
 
     id: Annotated[str, Meta(description="A UUID, with an optional short prefix such as `cmd-`.")]
     type: Annotated[
-        str, Meta(description="The handler: ping, analyze_file, ...", min_length=1, max_length=200)
+        str,
+        Meta(
+            description="The handler: ping, analyze_file, ...",
+            min_length=1,
+            extra_json_schema={"maxLength": 200},
+        ),
     ]
     args: Annotated[dict[str, Any], Meta(description="The handler's arguments.")] = {}
     timestamp: Annotated[
