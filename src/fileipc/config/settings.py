@@ -106,7 +106,7 @@ class RootSettings(Struct, frozen=True, kw_only=True):
     limits: Limits = field(default_factory=Limits)
     max_pending: int = 100_000
     max_attempts: int = 3
-    rescan: float = 10.0
+    rescan: float = 30.0
     observer: ObserverKind = ObserverKind.AUTO
 
 

@@ -16,7 +16,7 @@ from .health import Health
 from .running import Running
 from .settle import Tally
 
-IDLE_INTERVAL = 20.0  # seconds between heartbeats of an idle root
+IDLE_INTERVAL = 30.0  # seconds between heartbeats of an idle root
 BUSY_INTERVAL = 1.0
 
 

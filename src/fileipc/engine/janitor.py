@@ -13,7 +13,7 @@ from .feeder import Feeder
 from .health import Health
 from .running import Running
 
-_SWEEP_EVERY = 60.0
+_SWEEP_EVERY = 300.0
 _ENDED_EVERY = 1.0
 
 
@@ -50,13 +50,13 @@ class Janitor:
 
     def tick(self) -> None:
         """Do what is due."""
+        self._shrink()
         now = time.monotonic()
         if now >= self._next_ended and self._feeder.waiting:
             self._next_ended = now + _ENDED_EVERY
             self._feeder.sweep_ended()
         if now >= self._next_sweep:
             self._next_sweep = now + _SWEEP_EVERY
-            self._shrink()
             self._sweep()
 
     def _sweep(self) -> None:
