@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 import traceback
@@ -205,6 +206,8 @@ class Feeder:
                 return
             self._consider(name, direct=False)
         delay = min(_MISSED_RESCAN, self._rules.rescan) if missed else self._rules.rescan
+        if reason == "start":
+            delay *= random.random()  # noqa: S311  many roots must not all scan at once
         self._inbox.next_scan = time.monotonic() + delay
         self._scanned.set()
 
@@ -240,8 +243,7 @@ class Feeder:
         for _ in range(_INLINE_TURN):
             if self._inbox.stopping or self._resting():
                 return
-            waiting = self._backlog.pop_inline()
-            if waiting is None:
+            if (waiting := self._backlog.pop_inline()) is None:
                 return
             self._guarded(waiting, self._take_here, waiting)
 

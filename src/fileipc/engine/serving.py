@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -207,6 +208,7 @@ class Serving:
             types=registry.names(),
         )
         self._idle = False
+        self._phase = random.random()  # noqa: S311  nobody gains by guessing it
 
     def start(self) -> None:
         """Recover, then watch, then scan: what comes in between is seen by one of the two."""
@@ -238,7 +240,11 @@ class Serving:
             self._heartbeat.beat()
         busy = bool(self._running) or self._feeder.waiting > 0 or self.health.reason is not None
         self._idle = not busy
-        return BUSY_INTERVAL if busy else IDLE_INTERVAL
+        if busy:
+            return BUSY_INTERVAL
+        # Hundreds of idle roots that were taken together must not all wake together.
+        phase, self._phase = self._phase, 1.0
+        return IDLE_INTERVAL * phase
 
     def stop(self, drain: float) -> None:
         """Take nothing new, let what runs end within `drain` seconds, then end it.
