@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
+import subprocess
 import threading
 import uuid
 from pathlib import Path
@@ -281,3 +283,21 @@ def test_past_max_pending_the_newest_are_refused_busy_but_pings_are_not(
     assert codes == [None] * 5 + ["busy"] * 7
     assert sorted(ran(project), key=int) == [str(number) for number in range(5)]
     assert project.wait(ping)["status"] == "completed"
+
+
+@pytest.mark.skipif(shutil.which("vim.tiny") is None, reason="vim.tiny is not installed")
+def test_a_command_saved_by_an_editor_is_run_once(served: Project) -> None:
+    """Case W12."""
+    command_id = str(uuid.uuid4())
+    command = {
+        "id": command_id,
+        "type": "execute_script",
+        "args": {"script": "bin/note.sh", "args": ["once"]},
+    }
+    source = served.write("command.txt", json.dumps(command))
+    target = served.command_path(command_id)
+    save = ["-c", f"saveas {target}", "-c", "wq"]
+    subprocess.run(["vim.tiny", "-n", "-es", "-u", "NONE", *save, str(source)], check=True)
+    assert served.wait(command_id)["status"] == "completed"
+    served.ping()
+    assert ran(served) == ["once"]
