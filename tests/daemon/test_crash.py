@@ -190,8 +190,10 @@ def test_a_stop_lets_what_runs_end_and_leaves_what_waits(project: Project, daemo
     waiting = [project.send("once", {"word": "later"}) for _ in range(5)]
     daemon.signal(signal.SIGTERM)
     until(lambda: any(e["event"] == "daemon_stopping" for e in daemon.lines()), "the stop to begin")
+    until(lambda: project.status()["state"] == "stopping", "the heartbeat to tell of the stop")
     (project.folder / "gate").touch()
     assert daemon.wait() == 0
+    assert project.status()["waiting"] == 5
     assert project.wait(command_id)["status"] == "completed"
     assert all(project.command_path(each).exists() for each in waiting)
     assert ran(project) == {"w": 1}

@@ -27,14 +27,15 @@ def serve(
     settings: Settings,
     *,
     standby: bool = False,
-    on_ready: Callable[[], None] = lambda: None,
+    on_ready: Callable[[str], None] = lambda _note: None,
     on_held: Callable[[str], None] = lambda _message: None,
 ) -> int:
     """Serve all roots until a signal; returns the exit code.
 
     Args:
         standby: stay, and take over, where another daemon serves every root.
-        on_ready: called once each root has been tried for the first time.
+        on_ready: called once each root has been tried for the first time, with a note on
+            those that are not served yet ("" where all are).
         on_held: called with a message where it ends because another daemon serves the roots.
     """
     take_service_variables(os.environ)
@@ -53,7 +54,7 @@ def serve(
         if supervisor.all_held and not standby:
             held.append(supervisor.holders())
             return False
-        on_ready()
+        on_ready("".join(f"not served yet: {each}\n" for each in supervisor.unserved()))
         return True
 
     try:

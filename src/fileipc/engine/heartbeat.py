@@ -46,8 +46,13 @@ class Heartbeat:
         self._observer = observer
         self._types = list(types)
 
-    def beat(self, state: str | None = None) -> None:
-        """Write the status; `state` None: serving, or degraded where there is trouble."""
+    def beat(self, state: str | None = None, *, waiting: int | None = None) -> None:
+        """Write the status.
+
+        Args:
+            state: None: serving, or degraded where there is trouble.
+            waiting: commands in the folder, where the feeder no longer counts them.
+        """
         now = time.time()
         oldest = self._feeder.oldest_arrival()
         reason = self._health.broken or self._health.reason
@@ -63,7 +68,7 @@ class Heartbeat:
             started_at=self._identity.started_at,
             timestamp=iso(now),
             interval=IDLE_INTERVAL,
-            waiting=self._feeder.waiting,
+            waiting=self._feeder.waiting if waiting is None else waiting,
             running=len(self._running),
             completed=self._tally.completed,
             failed=self._tally.failed,

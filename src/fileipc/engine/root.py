@@ -14,6 +14,7 @@ from ..protocol.facts import Fact, Level
 from .serving import Serving, Surroundings
 
 _BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+_BROKEN_FOR = 2.0  # seconds a broken root is left alone at least
 _MISSING_EVERY = 1.0  # a folder that is not there is looked for this often
 _STANDBY_EVERY = 1.0
 
@@ -106,7 +107,12 @@ class Root:
             self._pause(State.BROKEN, "root_failed", Level.ERROR, str(error), trace=trace)
             return backoff
         self._keep(serving)
-        return 0.0 if self._stopping.is_set() else backoff
+        # Whoever removes the root must find it still for a moment, or `rm -rf` never ends.
+        return 0.0 if self._stopping.is_set() else max(backoff, _BROKEN_FOR)
+
+    def why_not(self) -> str | None:
+        """Why the root is not served at the moment; None where it is."""
+        return None if self.state is State.SERVING else self._said or str(self.state)
 
     def _keep(self, serving: Serving) -> None:
         self._serving = serving

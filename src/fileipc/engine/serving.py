@@ -254,6 +254,8 @@ class Serving:
         """
         still = False
         try:
+            if self.health.broken is None:
+                self._heartbeat.beat("stopping")
             self._observer.stop()
             ended = self._feeder.stop(_FEEDER_TIME)
             if not self._pool.drain(time.monotonic() + drain):
@@ -265,8 +267,9 @@ class Serving:
             self._executors.close()
             self._spool.claims.close()
             if self.health.broken is None:
-                self._heartbeat.beat("stopped")
-            self._say("root_stopped", Level.INFO, waiting=self._feeder.waiting, clean=ended)
+                waiting = sum(1 for _name in self._spool.names())
+                self._heartbeat.beat("stopped", waiting=waiting)
+                self._say("root_stopped", Level.INFO, waiting=waiting, clean=ended)
         finally:
             if still:
                 self._lock.release()

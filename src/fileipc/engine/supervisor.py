@@ -53,6 +53,11 @@ class Supervisor:
         """Who serves the roots in our place, in words."""
         return "; ".join(str(root.held_by) for root in self.roots if root.held_by is not None)
 
+    def unserved(self) -> list[str]:
+        """The roots that are not served at the moment, each with the reason."""
+        reasons = ((root.settings.name, root.why_not()) for root in self.roots)
+        return [f"{name}: {reason}" for name, reason in reasons if reason is not None]
+
     def run(self, requests: Requests, on_tried: Callable[[], bool]) -> None:
         """Start, wait for the request to stop, then stop.
 

@@ -25,9 +25,12 @@ class Detached:
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
 
-    def ready(self) -> None:
-        """Say that the daemon serves: the waiting process prints the pid and exits 0."""
-        self._say(_READY, 0, "")
+    def ready(self, note: str = "") -> None:
+        """Say that the daemon serves: the waiting process prints the pid and exits 0.
+
+        A `note` is printed on its standard error first.
+        """
+        self._say(_READY, 0, note)
 
     def failed(self, message: str, code: int) -> None:
         """Say that it does not: the waiting process prints `message` and exits with `code`.
@@ -116,6 +119,8 @@ def _wait(pipe: int, child: int) -> NoReturn:
     pid_text = lines.pop(0) if lines[0].isdigit() else ""
     word, _, code = lines[0].partition(" ")
     if word == _READY.decode():
+        if len(lines) == 2 and lines[1]:
+            print(lines[1].rstrip("\n"), file=sys.stderr, flush=True)
         print(f"fileipc runs as pid {pid_text}", flush=True)
         raise SystemExit(0)
     if word == _FAILED.decode():

@@ -111,7 +111,7 @@ class Claim(Struct, frozen=True, kw_only=True):
 
 
 class RootStatus(Struct, frozen=True, kw_only=True):
-    """The heartbeat in `status.json`; `state` is serving, degraded or stopped."""
+    """The heartbeat in `status.json`; `state` is serving, degraded, stopping or stopped."""
 
     state: str
     reason: str | None = None

@@ -35,7 +35,12 @@ def prepare_root(layout: Layout, writer: Writer) -> None:
         RootError: it, or a folder in it, is a link or no folder, or belongs to somebody who
             could redirect it.
     """
-    _check(layout.path, missing=RootMissing)
+    try:
+        _check(layout.path, missing=RootMissing)
+    except RootMissing as error:
+        raise RootMissing(
+            f"{error}; it is waited for (to make it: fileipc init {os.path.dirname(layout.path)})"
+        ) from None
     shared = (layout.commands, layout.responses)
     for folder in layout.folders[1:]:
         try:
