@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .errors import CommandFailure as CommandFailure
     from .errors import CommandGone as CommandGone
     from .errors import FileipcError as FileipcError
+    from .errors import InvalidCommand as InvalidCommand
     from .errors import NoDaemon as NoDaemon
     from .errors import NoRoot as NoRoot
     from .errors import Outcome as Outcome
@@ -37,6 +38,7 @@ _HOMES = {
     "CommandGone": "errors",
     "ErrorInfo": "protocol.models",
     "FileipcError": "errors",
+    "InvalidCommand": "errors",
     "NoDaemon": "errors",
     "NoRoot": "errors",
     "Outcome": "errors",

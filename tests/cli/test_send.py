@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fileipc.cli.show import show
 from fileipc.client.core import new_id
 
 from ..client.fake_daemon import FakeDaemon, pending
@@ -126,6 +127,46 @@ def test_without_waiting_a_command_may_wait_for_its_daemon_on_disk(root: Path, r
 def test_with_a_daemon_no_wait_prints_the_id_alone(fake: FakeDaemon, run: Run) -> None:
     done = run("send", "silent", "--no-wait")
     assert (done.returncode, done.stderr, len(done.stdout)) == (0, "", 37)
+
+
+def test_no_wait_with_json_prints_the_id_as_json(fake: FakeDaemon, root: Path, run: Run) -> None:
+    done = run("send", "silent", "--no-wait", "--json")
+    assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
+    assert json.loads(done.stdout) == {"id": pending(root)[0]}
+
+
+@pytest.mark.parametrize(
+    ("details", "shown"),
+    [
+        ({"known": ["ping", "cancel"]}, False),
+        ({}, False),
+        ({"known": ["ping", "echo"]}, True),
+        ({"field": "ping", "signal": None}, True),
+        ({"field": "know"}, True),
+    ],
+)
+def test_details_are_shown_where_the_message_lacks_them(
+    details: dict[str, object], shown: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = {
+        "code": "unknown_type",
+        "message": "no type x; known are: ping, cancel",
+        "outcome": "not_started",
+        "details": details,
+    }
+    show({"status": "failed", "error": error, "result": None}, root="", whole=False)
+    said = capsys.readouterr().err
+    assert said.startswith("fileipc: unknown_type: no type x; known are: ping, cancel\n")
+    assert ("{" in said) is shown
+
+
+@pytest.mark.parametrize("args", [["echo", b"a=\xff"], [b"\xff"], ["echo", b"--meta=a=\xff"]])
+def test_an_argument_that_is_not_utf_8_is_told(
+    fake: FakeDaemon, root: Path, run: Run, args: list[str | bytes]
+) -> None:
+    done = run("send", *map(os.fsdecode, args))
+    assert (done.returncode, done.stdout, pending(root)) == (2, "", [])
+    assert "\\udcff' is not UTF-8" in done.stderr
 
 
 def test_a_wait_in_vain_takes_the_command_back_and_the_code_is_124(

@@ -59,6 +59,31 @@ def test_a_field_out_of_its_range_is_refused(fields: dict[str, Any]) -> None:
         core.encode_command(**{"type": "ping", "args": None, "id": ID, "now": 0, **fields})
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"ttl": "x"}, "ttl must be a positive number of seconds, not 'x'"),
+        ({"ttl": True}, "ttl must be a positive number of seconds, not True"),
+        ({"args": [1]}, r"args must be a dictionary or None, not \[1\]"),
+        ({"args": []}, r"args must be a dictionary or None, not \[\]"),
+        ({"meta": "m"}, "meta must be a dictionary or None, not 'm'"),
+        ({"priority": "high"}, "priority must be a whole number .*, not 'high'"),
+        ({"priority": 1.5}, "priority must be a whole number .*, not 1.5"),
+    ],
+)
+def test_a_field_of_the_wrong_kind_is_told_in_plain_words(
+    fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidCommand, match=f"^{message}$"):
+        core.encode_command(**{"type": "ping", "args": None, "id": ID, "now": 0, **fields})
+
+
+def test_an_id_that_is_no_text_is_told() -> None:
+    wrong: Any = 5
+    with pytest.raises(InvalidCommand, match=r"^id must be a text, not 5$"):
+        core.command_id(wrong)
+
+
 def test_an_id_is_read_in_any_case_and_nothing_but_an_id_is() -> None:
     assert core.command_id(f"CMD-{ID.upper()}") == f"cmd-{ID}"
     for text in ("", "cmd-001", "../../etc/passwd", f"{ID}\n"):

@@ -123,6 +123,18 @@ def test_all_faults_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) ->
             None,
         ),
         ("databases: {d: {url: app.db}}", "databases.d.url", "expected a URL", None),
+        *(
+            (f"databases: {{d: {{url: '{url}'}}}}", "databases.d.url", "sqlite:////PATH", None)
+            for url in (
+                "postgres://me:secret@host/db",
+                "sqlite://data/x.db",
+                "sqlite://",
+                "sqlite:///",
+                "sqlite:///:memory:",
+                "sqlite:///x.db?mode=rw",
+                "SQLite:///x.db",
+            )
+        ),
         ("databases: {a b: {url_env: X}}", "databases.a b", "the name must be", None),
         ("databases: {5: {url_env: X}}", "databases", "a key must be text", '"5"'),
         ("handlers: {x: {}}", "handlers.x", "either python or exec", None),
@@ -154,6 +166,7 @@ def test_a_wrong_key_of_a_root_is_named_with_what_was_expected(
     assert problem.key == f"roots[0].{key}"
     assert problem.line == 3
     assert message in problem.message
+    assert "secret" not in str(problem)
     assert problem.suggestion == suggestion
 
 

@@ -72,8 +72,11 @@ def test_the_defaults_are_shown_in_readable_units(tmp_path: Path) -> None:
     ],
 )
 def test_passwords_are_masked_where_they_are_shown(tmp_path: Path, url: str, shown: str) -> None:
-    one_root(tmp_path, f'databases: {{d: {{url: "{url}"}}}}')
+    one_root(tmp_path, 'databases: {d: {url: "sqlite:///a.db"}}')
     made = load(str(tmp_path / "config.yaml"))
+    # Of another engine's URL, such as a later version may know.
+    databases = {"d": structs.replace(made.roots[0].databases["d"], url=url)}
+    made = structs.replace(made, roots=(structs.replace(made.roots[0], databases=databases),))
     assert effective(made)["roots"][0]["databases"]["d"]["url"] == shown
     assert "secret" not in dump(made)
     assert yaml.safe_load(dump(made, mask=False))["roots"][0]["databases"]["d"]["url"] == url

@@ -93,7 +93,7 @@ def test_an_endless_type_is_refused_and_not_repeated() -> None:
         ({"id": f"{ID}\n"}, "UUID"),
         ({"id": "../../evil"}, "UUID"),
         ({"args": []}, "args"),
-        ({"args": None}, "args"),
+        ({"type": None}, "type"),
         ({"type": ""}, "type"),
         ({"priority": 1.5}, "priority"),
         ({"meta": "m"}, "meta"),
@@ -104,6 +104,42 @@ def test_a_field_of_the_wrong_kind_is_named(fields: dict[str, Any], named: str) 
     """Case S07."""
     with pytest.raises(InvalidCommand, match=named):
         decode_command(command(**fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"ttl": "5"}, 'ttl must be a number above 0 or null, not the text "5"'),
+        ({"ttl": 0}, "ttl must be a number above 0 or null, not 0"),
+        ({"ttl": True}, "ttl must be a number above 0 or null, not true"),
+        ({"args": [1]}, "args must be an object, not the list [1]"),
+        ({"id": None}, "id must be a text, not null"),
+        ({"type": ""}, 'type must be a text that is not empty, not the text ""'),
+        ({"timestamp": {}}, "timestamp must be a text, a number or null, not the object {}"),
+        (
+            {"priority": 10**7},
+            "priority must be a whole number from -1000000 to 1000000, not 10000000",
+        ),
+    ],
+)
+def test_a_field_of_the_wrong_kind_is_told_in_plain_words(
+    fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidCommand) as caught:
+        decode_command(command(**fields))
+    assert caught.value.message == message
+    assert caught.value.details == {"field": next(iter(fields))}
+
+
+def test_a_missing_field_is_told_in_plain_words() -> None:
+    with pytest.raises(InvalidCommand, match=r"^missing the required field `type`$"):
+        decode_command(b'{"id": "%s"}' % ID.encode())
+
+
+def test_null_in_an_optional_field_is_as_if_it_were_missing() -> None:
+    names = ("args", "timestamp", "ttl", "priority", "meta")
+    decoded = decode_command(command(**dict.fromkeys(names)))
+    assert decoded == decode_command(command())
 
 
 @pytest.mark.parametrize(

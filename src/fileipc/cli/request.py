@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..client.core import DEFAULT_TTL, MARGIN, command_id, encode_command, new_id, no_daemon
 from ..client.exchange import Exchange
-from .common import BadUsage, ExitCode, complain, write
+from .common import BadUsage, ExitCode, complain, emit, write
 from .show import Display, show
-from .values import duration, load_args, pairs
+from .values import duration, load_args, pairs, utf8
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +98,7 @@ def build(raw: Raw) -> Request:
             f"--priority {raw['priority']!r} is not a whole number", command="send"
         ) from None
     return Request(
-        type=raw["type"],
+        type=utf8(raw["type"], "the type"),
         args={**load_args(raw["args"]), **pairs(raw["pairs"], "the argument")},
         root=raw["root"],
         id=new_id() if raw["id"] is None else command_id(raw["id"]),
@@ -125,7 +125,10 @@ def run(request: Request) -> int:
     exchange = Exchange(request.root)
     exchange.post(request.id, command, check_daemon=request.wait)
     if not request.wait:
-        write(request.id)
+        if request.json:
+            emit({"id": request.id}, one_line=True)
+        else:
+            write(request.id)
         if not exchange.is_served():
             complain(f"{no_daemon(exchange.root)}; until then the command waits on disk")
         return ExitCode.COMPLETED

@@ -26,7 +26,9 @@ def _options() -> list[click.Parameter]:
         help="Wait for the answer, or print the id and end [default: wait].",
     )
     whole = click.Option(
-        ("--json",), is_flag=True, help="Print the whole response, failed or not, on one line."
+        ("--json",),
+        is_flag=True,
+        help='Print the whole response, failed or not, on one line; with --no-wait {"id": ...}.',
     )
     return [*options, wait, whole]
 

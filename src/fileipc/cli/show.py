@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +47,17 @@ def show(answer: Answer, *, root: str, whole: bool) -> ExitCode:
 
 def _show_error(error: dict[str, Any]) -> None:
     complain(f"{error['code']}: {error['message']}")
-    if error["details"]:
+    if not _is_told(error["details"], error["message"]):
         complain(to_text(error["details"]))
     complain(_HINTS[error["outcome"]])
+
+
+def _is_told(details: Any, message: str) -> bool:
+    """Whether a message has all the values of its details already."""
+    if isinstance(details, dict | list):
+        values = details.values() if isinstance(details, dict) else details
+        return all(_is_told(value, message) for value in values)
+    return re.search(rf"(?<!\w){re.escape(str(details))}(?!\w)", message) is not None
 
 
 class Display:

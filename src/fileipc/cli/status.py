@@ -60,7 +60,7 @@ def _lines(found: Survey) -> Iterator[str]:
     oldest = "" if found.oldest_age is None else f" (the oldest for {_span(found.oldest_age)})"
     running = f", {found.running} running"
     if found.holder is None:
-        running = f", {found.running} interrupted" if found.running else ""
+        running = f", {found.running} to be finished by the next start" if found.running else ""
     yield f"  commands  {found.waiting} waiting{oldest}{running}"
     beat = found.heartbeat
     if beat is not None and found.holder is not None:

@@ -32,7 +32,7 @@ def pairs(texts: Iterable[str], what: str) -> dict[str, Any]:
     """`KEY=VALUE`s: a value that is JSON is taken as such, any other as text."""
     found: dict[str, Any] = {}
     for text in texts:
-        key, given, value = _utf8(text).partition("=")
+        key, given, value = utf8(text, what).partition("=")
         if not given or not key:
             raise BadUsage(f"{what} {text!r} is not KEY=VALUE", command="send")
         if key in found:
@@ -46,7 +46,7 @@ def load_args(text: str | None) -> dict[str, Any]:
     if text is None:
         return {}
     source = "--args"
-    data: str | bytes = _utf8(text)
+    data: str | bytes = utf8(text, source)
     if text == "-":
         source, data = "stdin", sys.stdin.buffer.read()
     elif text.startswith("@"):
@@ -65,14 +65,19 @@ def load_args(text: str | None) -> dict[str, Any]:
     return found
 
 
-def _utf8(text: str) -> str:
+def utf8(text: str, what: str) -> str:
     """An argument as the UTF-8 it was typed in, where the locale made something else of it."""
     if text.isascii():
         return text
     try:
         return os.fsencode(text).decode()
     except UnicodeError:
-        return text
+        pass
+    try:
+        text.encode()
+    except UnicodeError:
+        raise BadUsage(f"{what} {text!r} is not UTF-8", command="send") from None
+    return text
 
 
 def _value(text: str) -> Any:

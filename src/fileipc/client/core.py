@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import InvalidCommand, Outcome
 from ..protocol.names import RESULT_SUFFIX, SUFFIX, is_safe_stem, parse_id
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DEFAULT_TTL = 300.0
 MARGIN = 5.0  # seconds past the ttl in which the daemon kills, and says so
@@ -106,6 +104,8 @@ def new_id() -> str:
 
 def command_id(text: str) -> str:
     """The canonical form of an id to send under; InvalidCommand where it is not a UUID."""
+    if not isinstance(text, str):
+        raise InvalidCommand(f"id must be a text, not {_shown(text)}")
     found = parse_id(text)
     if found is None:
         raise InvalidCommand(
@@ -142,10 +142,17 @@ def encode_command(
     """
     if not isinstance(type, str) or not type:
         raise InvalidCommand("type must be a text such as ping")
-    if ttl is not None and not 0 < ttl < float("inf"):
-        raise InvalidCommand(f"ttl must be a positive number of seconds, not {ttl!r}")
-    if not -_PRIORITIES <= priority <= _PRIORITIES:
-        raise InvalidCommand(f"priority must lie between -{_PRIORITIES} and {_PRIORITIES}")
+    if ttl is not None and not (_is_number(ttl) and 0 < ttl < float("inf")):
+        raise InvalidCommand(f"ttl must be a positive number of seconds, not {_shown(ttl)}")
+    whole = isinstance(priority, int) and _is_number(priority)
+    if not (whole and -_PRIORITIES <= priority <= _PRIORITIES):
+        raise InvalidCommand(
+            f"priority must be a whole number from -{_PRIORITIES} to {_PRIORITIES}, "
+            f"not {_shown(priority)}"
+        )
+    for name, value in (("args", args), ("meta", meta)):
+        if value is not None and not isinstance(value, Mapping):
+            raise InvalidCommand(f"{name} must be a dictionary or None, not {_shown(value)}")
     command: dict[str, Any] = {
         "id": id,
         "type": type,
@@ -164,6 +171,14 @@ def encode_command(
         ).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidCommand(f"the command has no JSON form: {error}") from error
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:80]
 
 
 def _plain(value: Any) -> Any:

@@ -75,14 +75,17 @@ class Url:
     """A database's URL; its password is masked where it is shown."""
 
     expected: str = "a URL such as sqlite:///data/app.db"
-    pattern: str = r"[A-Za-z][A-Za-z0-9+.-]*://.*"
+    pattern: str = r"sqlite:///(?!:memory:$)[^?]+"
 
     def read(self, place: Place) -> str:
         try:
             return Text(self.expected, self.pattern).read(place)
         except Unfit:
             # What was written may hold a password: it stays out of the message.
-            raise Unfit(f"expected {self.expected}") from None
+            raise Unfit(
+                f"expected {self.expected}; this version knows sqlite:///PATH (relative to the "
+                "project) and sqlite:////PATH (absolute), without options, and no other database"
+            ) from None
 
     def show(self, value: object, *, mask: bool) -> str:
         text = str(value)

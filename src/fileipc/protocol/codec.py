@@ -28,6 +28,16 @@ from .results import encode_result as encode_result
 MAX_DEPTH = 64
 MAX_TYPE = 200  # characters
 _FIELDS = frozenset(Command.__struct_fields__)
+_NEEDED = frozenset({"id", "type"})
+_EXPECTED = {
+    "id": "a text",
+    "type": "a text that is not empty",
+    "args": "an object",
+    "timestamp": "a text, a number or null",
+    "ttl": "a number above 0 or null",
+    "priority": "a whole number from -1000000 to 1000000",
+    "meta": "an object",
+}
 _PAD = "\x00 \t\r\n"
 _CUT_NUMBER = re.compile(r"-|\.|[eE][+-]?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -51,7 +61,11 @@ def decode_command(raw: bytes, max_depth: int = MAX_DEPTH) -> Decoded:
     value = parse(raw, max_depth=max_depth)
     if not isinstance(value, dict):
         raise InvalidCommand(f"a command is a JSON object, not {_kind(value)}")
-    known = {key: item for key, item in value.items() if key in _FIELDS}
+    known = {
+        key: item
+        for key, item in value.items()
+        if key in _NEEDED or (key in _FIELDS and item is not None)
+    }
     try:
         command = msgspec.convert(known, Command)
     except msgspec.ValidationError as error:
@@ -194,10 +208,11 @@ def _field(error: msgspec.ValidationError) -> str:
 
 def _explain(error: msgspec.ValidationError, value: dict[str, Any]) -> str:
     field = _field(error)
-    text = str(error).replace("Object missing required field", "missing the required field")
-    if field in value:
-        return f"{field}: {text}; got {_short(value[field])}"
-    return text
+    if field not in value:
+        return str(error).replace("Object missing required field", "missing the required field")
+    found = value[field]
+    names: dict[type, str] = {str: "the text ", list: "the list ", dict: "the object "}
+    return f"{field} must be {_EXPECTED[field]}, not {names.get(type(found), '')}{_short(found)}"
 
 
 def _unknown(key: str) -> str:
