@@ -96,6 +96,8 @@ def test_the_heartbeat_tells_who_serves_and_that_it_stopped(
     assert status["state"] == "serving"
     assert status["pid"] == daemon.pid
     assert "ping" in status["types"]
+    project.ping()
+    until(lambda: project.status()["completed"] == 1, "the count of answered commands")
     assert daemon.stop() == 0
     assert project.status()["state"] == "stopped"
 

@@ -172,10 +172,7 @@ class Feeder:
 
     def _wait_time(self, now: float) -> float:
         """Seconds until something is to do without being told."""
-        times = [now + 3600.0]
-        held = self._holding.next_due()
-        if held is not None:
-            times.append(held)
+        times = [now + 3600.0, self._holding.next_due() or now + 3600.0]
         if self._backlog.has_inline or (self._backlog.has_work and self._pool.free):
             times.append(self._rest_until)
         return min(times) - now
@@ -260,6 +257,7 @@ class Feeder:
     def _run_here(self, envelope: Envelope, verdict: CommandFailure | None = None) -> None:
         if self._work.run(envelope, verdict, patient=False) is Fate.ELSEWHERE:
             self._holding.retry(envelope.file.name, now=time.monotonic(), delay=_SAME_ID)
+        self._on_busy()
 
     def _start(self, name: str, envelope: Envelope | None) -> None:
         self._inbox.give(name)

@@ -208,6 +208,7 @@ class Serving:
             types=registry.names(),
         )
         self._idle = False
+        self._busy_until = 0.0
         self._phase = random.random()  # noqa: S311  nobody gains by guessing it
 
     def start(self) -> None:
@@ -238,7 +239,12 @@ class Serving:
         if self.health.broken is None:
             self._janitor.tick()
             self._heartbeat.beat()
-        busy = bool(self._running) or self._feeder.waiting > 0 or self.health.reason is not None
+        busy = (
+            bool(self._running)
+            or self._feeder.waiting > 0
+            or self.health.reason is not None
+            or time.monotonic() < self._busy_until
+        )
         self._idle = not busy
         if busy:
             return BUSY_INTERVAL
@@ -301,8 +307,10 @@ class Serving:
         return tuple(folder_identity(path) for path in kept)
 
     def _on_busy(self) -> None:
+        """There is work: the heartbeat tells of it within a second."""
         if self._idle:
             self._idle = False
+            self._busy_until = time.monotonic() + BUSY_INTERVAL
             self._wake()
 
     def _tell(self, fact: Fact) -> None:
