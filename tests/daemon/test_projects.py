@@ -7,6 +7,8 @@ import os
 import pwd
 import shutil
 import signal
+import subprocess
+import tempfile
 import uuid
 from pathlib import Path
 
@@ -151,3 +153,35 @@ def test_the_projects_own_file_is_taken_where_the_daemons_file_allows_it(
         for each in (*projects, late)
     ]
     assert codes == [None, "forbidden", None]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="acting as another user needs root")
+def test_in_group_mode_a_member_of_the_folders_group_may_ask_and_no_more(daemon: Daemon) -> None:
+    nobody = pwd.getpwnam("nobody")
+    # Not below tmp_path: pytest closes that to other users.
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        project = Project(folder)
+        project.root.mkdir(mode=0o2750)
+        os.chown(project.root, -1, nobody.pw_gid)
+        daemon.configure({"path": project.root, "mode": "group"}).start()
+        command_id = str(uuid.uuid4())
+        script = (
+            f'printf \'{{"id":"{command_id}","type":"ping"}}\' > commands/.x.tmp &&'
+            f" mv commands/.x.tmp commands/{command_id}.json &&"
+            f" until cat responses/{command_id}.json; do sleep 0.05; done &&"
+            f" rm responses/{command_id}.json && ! touch stray 2>&1 && ! touch locks/stray 2>&1"
+        )
+        done = subprocess.run(
+            ["sh", "-c", script],
+            cwd=project.root,
+            user=nobody.pw_uid,
+            group=nobody.pw_gid,
+            extra_groups=[],
+            stdout=subprocess.PIPE,
+            timeout=30,
+            check=True,
+        )
+        assert b'"completed"' in done.stdout
+        assert daemon.stop() == 0
