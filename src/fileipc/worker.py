@@ -12,7 +12,7 @@ import msgspec
 
 from . import __version__
 from .config.load import settings_for_roots
-from .config.settings import BUILT_IN, LogSettings, Mode, RootSettings
+from .config.settings import BUILT_IN, LogSettings, RootSettings
 from .engine.root import Root, State
 from .engine.serving import Surroundings
 from .errors import RootError, RootHeld
@@ -23,7 +23,7 @@ from .host.signals import SignalFlags
 from .observe.listeners import RootLog, SupervisorLog
 from .protocol.names import is_safe_stem
 from .protocol.requests import Request
-from .spool.atomic import GROUP, PRIVATE, Writer
+from .spool.atomic import MODES, Writer
 from .spool.create import create_root
 from .spool.layout import Layout
 
@@ -113,7 +113,7 @@ class Worker:
         if self._root is not None:
             raise RuntimeError("the worker runs already")
         layout = Layout(self.settings.path)
-        modes = GROUP if self.settings.mode is Mode.GROUP else PRIVATE
+        modes = MODES[self.settings.mode]
         create_root(layout, Writer(modes))
         log_settings = LogSettings(level="warning")
         log = SupervisorLog(log_settings)

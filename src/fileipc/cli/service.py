@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import fileipc
 
-from ..config.settings import Mode, RootSettings, Settings
+from ..config.settings import RootSettings, Settings
 from ..engine.serving import Surroundings
 from ..engine.supervisor import Supervisor
 from ..host.environment import take_service_variables
@@ -16,7 +16,7 @@ from ..host.identity import identify
 from ..host.signals import SignalFlags
 from ..observe.listeners import RootLog, SupervisorLog
 from ..protocol.facts import Listener
-from ..spool.atomic import GROUP, PRIVATE
+from ..spool.atomic import MODES
 from ..spool.layout import Layout
 from .common import ExitCode
 
@@ -72,7 +72,7 @@ def surroundings(settings: Settings, tell: Listener) -> Surroundings:
     """What the daemon's roots share."""
 
     def open_log(root: RootSettings, layout: Layout) -> RootLog:
-        modes = GROUP if root.mode is Mode.GROUP else PRIVATE
+        modes = MODES[root.mode]
         return RootLog.open(
             root.name,
             layout.log,

@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 
 from ..config.load import default_settings, find_config, load, settings_for_roots
-from ..config.settings import Mode, Settings
-from ..spool.atomic import GROUP, PRIVATE, Writer
+from ..config.settings import Settings
+from ..spool.atomic import MODES, Writer
 from ..spool.create import create_root
 from ..spool.layout import Layout
 
@@ -34,5 +34,5 @@ def make_roots(settings: Settings, asked: Sequence[str]) -> None:
     if settings.source is not None and not asked:
         return
     for root in settings.roots:
-        writer = Writer(GROUP if root.mode is Mode.GROUP else PRIVATE)
+        writer = Writer(MODES[root.mode])
         create_root(Layout(root.path), writer)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..config.owners import Owners
-from ..config.settings import Durability, Mode, RootSettings
+from ..config.settings import Durability, RootSettings
 from ..dialects import NATIVE
 from ..executors.child import ChildExecutor
 from ..executors.inline import InlineExecutor
@@ -19,7 +19,7 @@ from ..handlers.port import Handler, Scope
 from ..handlers.registry import Registry
 from ..protocol.facts import Fact, Level, Listener
 from ..protocol.identity import Identity
-from ..spool.atomic import GROUP, PRIVATE, Writer
+from ..spool.atomic import MODES, Writer
 from ..spool.create import folder_group, folder_identity, prepare_root
 from ..spool.layout import Layout
 from ..spool.lock import DaemonLock, Holder
@@ -83,7 +83,7 @@ class Serving:
         self._around = around
         self._wake = wake
         self.layout = Layout(settings.path, NATIVE)
-        modes = GROUP if settings.mode is Mode.GROUP else PRIVATE
+        modes = MODES[settings.mode]
         writer = Writer(modes, settings.durability is Durability.POWER)
         prepare_root(self.layout, writer)
         self._lock = DaemonLock(self.layout, writer)

@@ -97,13 +97,7 @@ class Settler:
             warnings=list(envelope.warnings),
             meta=command.meta,
         )
-        data = self._dialect.encode(response)
-        self._steps.do(
-            lambda: self._spool.commit(command.id, final.day, data, side), patient=patient
-        )
-        self._count(response)
-        self.finish(final, envelope.file.name, envelope.file, patient=patient)
-        self._tell_settled(response)
+        self._commit(response, final, side, envelope.file, patient=patient)
 
     def finish(
         self, final: Final, name: str | None, file: CommandFile | None, *, patient: bool = True
@@ -130,11 +124,7 @@ class Settler:
             timestamp=iso(now),
             attempt=1,
         )
-        data = self._dialect.encode(response)
-        self._steps.do(lambda: self._spool.commit(command_id, final.day, data, None), patient=False)
-        self._count(response)
-        self.finish(final, None, None, patient=False)
-        self._tell_settled(response)
+        self._commit(response, final, None, None, patient=False)
 
     def running(
         self, envelope: Envelope, progress: Progress | None, *, attempt: int, ran: float, queue: int
@@ -212,6 +202,24 @@ class Settler:
                 response if answered else None,
             )
         )
+
+    def _commit(
+        self,
+        response: Response,
+        final: Final,
+        side: bytes | None,
+        file: CommandFile | None,
+        *,
+        patient: bool,
+    ) -> None:
+        """The final response on disk, and everything that follows from it."""
+        data = self._dialect.encode(response)
+        self._steps.do(
+            lambda: self._spool.commit(final.command_id, final.day, data, side), patient=patient
+        )
+        self._count(response)
+        self.finish(final, file.name if file is not None else None, file, patient=patient)
+        self._tell_settled(response)
 
     def _awaited(self, stem: str) -> bool:
         """Whether a response of that name exists, or one of a command is to be expected."""

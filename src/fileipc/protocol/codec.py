@@ -20,7 +20,7 @@ from ..errors import InvalidCommand
 from .encodings import Incomplete as Incomplete
 from .encodings import as_text
 from .hints import cut, first, near
-from .models import Claim, Command, Response
+from .models import Claim, Command
 from .names import parse_id
 from .results import MAX_DIGITS
 from .results import encode_result as encode_result
@@ -132,11 +132,6 @@ def check_value(value: Any, max_depth: int = MAX_DEPTH) -> None:
 def encode(value: Any) -> bytes:
     """Strict JSON of a struct or of plain values; numbers that JSON lacks become text."""
     return msgspec.json.encode(value)
-
-
-def decode_response(raw: bytes) -> Response:
-    """Read a response; raises ValueError where it is not one."""
-    return msgspec.json.decode(raw, type=Response)
 
 
 def decode_claim(raw: bytes) -> Claim | None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 _counter = itertools.count()
 _TOKEN = f"{os.getpid():x}-{os.urandom(3).hex()}"
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+"""How a file of a root is opened: never following it, never blocking on it."""
 PASSING = NO_ROOM | {errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 """What the system says when it can do no work now, whatever the file."""
 
@@ -26,6 +29,8 @@ class Modes:
 
 PRIVATE = Modes()
 GROUP = Modes(folder=0o2750, file=0o640, shared_folder=0o2770)
+MODES: Mapping[str, Modes] = {"private": PRIVATE, "group": GROUP}
+"""By the word that the configuration uses."""
 
 
 @dataclass(frozen=True, slots=True)

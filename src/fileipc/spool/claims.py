@@ -20,12 +20,11 @@ import msgspec
 from ..protocol.codec import decode_claim
 from ..protocol.models import Claim
 from ..protocol.names import parse_id
-from .atomic import Writer
+from .atomic import READ, Writer
 from .layout import DAEMON_LOCK, LOCK_SUFFIX, Layout
 
 _SPARE = "spare-"
 _SIZE = 512  # bytes; shorter claims are padded with spaces, so that no file is ever truncated
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
 
 
@@ -89,7 +88,7 @@ class Claims:
     def read(self, command_id: str) -> Claim | None:
         """The claim's content; None where there is none, or none that can be read."""
         try:
-            fd = os.open(self._layout.claim(command_id), _READ)
+            fd = os.open(self._layout.claim(command_id), READ)
         except OSError:
             return None
         try:

@@ -23,13 +23,12 @@ import msgspec
 from ..errors import Forbidden, InvalidCommand, TooLarge
 from ..protocol.names import command_stem
 from ..protocol.times import iso
-from .atomic import Writer
+from .atomic import READ, Writer
 from .claims import Claims
 from .layout import Layout
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _ODD = re.compile(r"[^A-Za-z0-9._-]")
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class Spool:
             InvalidCommand: not a regular file. Forbidden: not readable. TooLarge: over `limit`.
         """
         try:
-            fd = os.open(self.layout.command(name), _READ)
+            fd = os.open(self.layout.command(name), READ)
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENODEV):
                 raise InvalidCommand(
@@ -122,7 +121,7 @@ class Spool:
         if not sys.platform.startswith("linux"):
             return None
         try:
-            fd = os.open(self.layout.command(name), _READ)
+            fd = os.open(self.layout.command(name), READ)
         except OSError:
             return None
         try:
